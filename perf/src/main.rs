@@ -1,0 +1,3 @@
+//! The load tool. Empty until the comparison harness lands.
+
+fn main() {}

@@ -1,0 +1,3 @@
+//! The `millstream` binary: the command line and nothing else.
+
+fn main() {}
