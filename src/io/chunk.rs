@@ -402,6 +402,7 @@ impl fmt::Debug for ChunkSlice {
 }
 
 #[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "a second thread is what is tested")]
 mod tests {
     use super::*;
 
