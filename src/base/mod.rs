@@ -1,1 +1,5 @@
-//! Placeholder until the layer lands.
+//! Mechanism without Kafka: things any server could use. No I/O, no clock.
+
+pub mod deadlines;
+
+pub use deadlines::{DeadlineKey, Deadlines};
