@@ -1,1 +1,4 @@
-//! Placeholder until the layer lands.
+//! One core: executor, ring, pump, and the thread that guards them.
+
+pub mod runtime;
+pub mod watchdog;
