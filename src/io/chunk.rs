@@ -268,6 +268,12 @@ impl ChunkMut {
     }
 }
 
+impl fmt::Debug for ChunkMut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ChunkMut({} of {} bytes)", self.len, self.capacity())
+    }
+}
+
 impl std::ops::Deref for ChunkMut {
     type Target = [u8];
 

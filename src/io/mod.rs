@@ -5,6 +5,7 @@
 pub mod chunk;
 pub mod env;
 pub mod glommio;
+pub mod preflight;
 pub mod ring;
 pub mod sim;
 

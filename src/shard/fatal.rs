@@ -5,29 +5,27 @@ use std::fmt;
 
 /// Why a shard, and with it the process, had to end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(u8)]
 pub enum FatalReason {
-    /// A journal write or sync failed: what is on disk is no longer known.
-    JournalWrite = 70,
-    /// A segment write or sync failed.
-    SegmentWrite = 71,
-    /// A checkpoint could not be made durable.
-    Checkpoint = 72,
-    /// A task of a shard panicked outside a connection.
-    ShardPanic = 73,
-    /// A shard did not answer its watchdog.
-    ShardStuck = 74,
-    /// The metadata log holds what this version cannot apply.
-    Metadata = 75,
-    /// The ring of a shard failed.
-    Ring = 76,
+    /// The log's reason, with its own number (101 to 119).
+    Log(crate::log::FatalReason),
+    /// A task of a shard panicked outside a connection (120).
+    ShardPanic,
+    /// A shard did not answer its watchdog (121).
+    ShardStuck,
+    /// The metadata log holds what this version cannot apply (122).
+    Metadata,
 }
 
 impl FatalReason {
     /// The exit code of the process.
     #[must_use]
-    pub const fn number(self) -> u8 {
-        self as u8
+    pub fn number(self) -> u8 {
+        match self {
+            Self::Log(reason) => u8::try_from(reason.number()).unwrap_or(u8::MAX),
+            Self::ShardPanic => 120,
+            Self::ShardStuck => 121,
+            Self::Metadata => 122,
+        }
     }
 }
 

@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use crate::base::{DeadlineKey, Deadlines};
 use crate::io::ring::{Bell, ConnId};
+use crate::log::Slices;
+use crate::model::ErrorCode;
 use crate::partition::AppendOutcome;
 
 use super::output::Output;
@@ -42,8 +44,13 @@ pub enum PendingEvent {
     Deadline,
     /// A task has its whole answer, encoded without the length prefix.
     Answer(Vec<u8>),
-    /// A task has read what it asked for, as index into the handler's table.
-    Read(Box<dyn std::any::Any>),
+    /// A task has read from a cold log for it.
+    Read {
+        /// Which of its partitions, as the handler numbered them.
+        index: u32,
+        /// Whole batches, or why there are none.
+        batches: Result<Slices, ErrorCode>,
+    },
     /// It must be closed without an answer.
     Abandon(&'static str),
 }
@@ -57,6 +64,8 @@ pub enum Verdict<P> {
     Alone(P),
     /// It has no answer (acks=0).
     Silent,
+    /// There is no memory for it now: show it again in a later round.
+    Later,
     /// It must wait until all earlier ones have left: show it again then.
     Hold,
     /// The connection ends, for this reason.
@@ -96,6 +105,10 @@ pub trait ConnectionHandler: 'static {
 
     /// Whether the answer is known.
     fn is_ready(&self, pending: &Self::Pending) -> bool;
+
+    /// Whether a stop of the broker should wait for this answer: appends yes,
+    /// parked fetches no.
+    fn decides_soon(&self, pending: &Self::Pending) -> bool;
 
     /// Encodes a known answer with its length prefix. `false` when the send
     /// pool is used up (nothing is lost, see [`Output::write`]).

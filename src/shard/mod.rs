@@ -1,5 +1,19 @@
-//! One core's share of the broker: its pump over the ring, its connections'
-//! mechanics, the owner table of its partitions.
+//! One core's share of the broker: executor, ring and pump, the mechanics of
+//! its connections, the owner table of its partitions, and the thread that
+//! guards it.
 
+pub mod connection;
+pub mod fatal;
+pub mod handler;
 pub mod input;
+pub mod output;
+pub mod pump;
 pub mod replies;
+pub mod runtime;
+pub mod watchdog;
+
+pub use fatal::{Fatal, FatalReason};
+pub use handler::{ConnectionHandler, Mailbox, PendingEvent, Place, Verdict};
+pub use output::Output;
+pub use pump::{Limits, Pump, RoundEnd};
+pub use replies::ReplySeq;

@@ -30,6 +30,12 @@ impl<P> ReplyQueue<P> {
         ReplySeq(self.first + self.places.len() as u64)
     }
 
+    /// The oldest place that has not left.
+    #[must_use]
+    pub fn first_seq(&self) -> ReplySeq {
+        ReplySeq(self.first)
+    }
+
     /// Takes the next place.
     pub fn push(&mut self, pending: P) -> ReplySeq {
         let seq = self.next_seq();
@@ -54,12 +60,6 @@ impl<P> ReplyQueue<P> {
         let pending = self.places.pop_front()?;
         self.first += 1;
         Some(pending)
-    }
-
-    /// All places, oldest first, with their numbers.
-    pub fn iter_mut(&mut self) -> impl Iterator<Item = (ReplySeq, &mut P)> {
-        let first = self.first;
-        self.places.iter_mut().enumerate().map(move |(i, p)| (ReplySeq(first + i as u64), p))
     }
 
     /// Requests in flight.

@@ -1,1 +1,18 @@
-//! Placeholder until the layer lands.
+//! The environment on a real machine: glommio's executor for tasks, timers and
+//! blocking calls, the shard's own ring for sockets and files.
+//!
+//! Owner: one shard. Everything of glommio that the project uses goes through
+//! here and `shard::runtime`, with the workarounds for its traps.
+
+mod blocking;
+mod doorbell;
+mod env;
+mod fs;
+mod slice;
+mod syscall;
+
+pub use blocking::blocking;
+pub use doorbell::Doorbell;
+pub use env::{GlommioEnv, GlommioTask};
+pub use fs::GlommioFs;
+pub use slice::{PAUSE, SLICE, Slice};
