@@ -52,7 +52,7 @@ pub enum PendingEvent {
         batches: Result<Slices, ErrorCode>,
     },
     /// It must be closed without an answer.
-    Abandon(&'static str),
+    Abandon(String),
 }
 
 /// What became of a frame.
@@ -145,6 +145,11 @@ impl Mailbox {
     pub fn post(&self, place: Place, event: PendingEvent) {
         self.0.events.borrow_mut().push((place, event));
         self.0.posted.set(self.0.posted.get() + 1);
+        self.0.bell.ring();
+    }
+
+    /// Makes the pump run a round: something was appended by a task.
+    pub fn ring(&self) {
         self.0.bell.ring();
     }
 

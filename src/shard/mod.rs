@@ -6,7 +6,9 @@ pub mod connection;
 pub mod fatal;
 pub mod handler;
 pub mod input;
+pub mod metadata;
 pub mod output;
+pub mod owner;
 pub mod pump;
 pub mod replies;
 pub mod runtime;
@@ -14,6 +16,8 @@ pub mod watchdog;
 
 pub use fatal::{Fatal, FatalReason};
 pub use handler::{ConnectionHandler, Mailbox, PendingEvent, Place, Verdict};
+pub use metadata::Metadata;
 pub use output::Output;
+pub use owner::{Appending, Bounds, OwnedPartition, OwnedTopic, Owner, Reading, Waiter};
 pub use pump::{Limits, Pump, RoundEnd};
 pub use replies::ReplySeq;

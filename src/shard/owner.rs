@@ -11,13 +11,14 @@ use std::sync::Arc;
 use ahash::AHashMap;
 use slab::Slab;
 
+use crate::base::Giver;
 use crate::io::Env;
 use crate::log::{AppendError, LogHandle, LogSet, ReadOutcome};
 use crate::model::{
     ErrorCode, LeaderEpoch, Offset, PartitionIndex, Timestamp, TopicConfig, TopicId,
 };
 use crate::partition::{
-    AckToken, Acks, Admitted, Completed, Effects, FetchBounds, FetchToken, Isolation, Partition,
+    AckToken, Acks, Admitted, AppendOutcome, Completed, Effects, FetchBounds, FetchToken, Isolation, Partition,
 };
 use crate::record::BatchSummary;
 
@@ -73,6 +74,20 @@ impl OwnedPartition {
     }
 }
 
+/// Who waits for an append to be decided.
+#[derive(Debug)]
+pub enum Waiter {
+    /// A request, through the mailbox.
+    Request {
+        /// Where its answer belongs.
+        place: Place,
+        /// Which of its partitions.
+        index: u32,
+    },
+    /// A task of this shard.
+    Task(Giver<AppendOutcome>),
+}
+
 /// What became of a batch at once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Appending {
@@ -119,7 +134,7 @@ pub struct Owner<E: Env> {
     /// By index of the log handle.
     by_log: RefCell<Vec<Option<Rc<OwnedPartition>>>>,
     /// Acknowledgements that are waited for.
-    acks: RefCell<Slab<(Place, u32)>>,
+    acks: RefCell<Slab<Waiter>>,
     /// Fetches that wait; each registration has an entry of its own.
     fetches: RefCell<Slab<Place>>,
     effects: RefCell<Effects>,
@@ -232,7 +247,7 @@ impl<E: Env> Owner<E> {
         logs
     }
 
-    /// Appends one validated batch. `answer` names who waits for it.
+    /// Appends one validated batch. `waiter` is told when it is decided.
     ///
     /// # Errors
     /// What the machine refuses (checklist 39-42), and a retriable error while
@@ -243,7 +258,7 @@ impl<E: Env> Owner<E> {
         batch: &[u8],
         summary: &BatchSummary,
         acks: Acks,
-        answer: (Place, u32),
+        waiter: Waiter,
     ) -> Result<Appending, ErrorCode> {
         let mut machine = partition.machine.borrow_mut();
         let mut effects = self.effects.borrow_mut();
@@ -262,14 +277,14 @@ impl<E: Env> Owner<E> {
                     }
                     Err(AppendError::Gone) => return Err(ErrorCode::UnknownTopicOrPartition),
                 }
-                let ack = (acks != Acks::None).then(|| (self.new_ack(answer), acks));
+                let ack = (acks != Acks::None).then(|| (self.new_ack(waiter), acks));
                 machine.appended(&admission, ack, &mut effects);
                 self.appended_batches.set(self.appended_batches.get() + 1);
                 (base, None)
             }
             Admitted::Duplicate { base_offset, end_offset, timestamp } => {
                 if acks != Acks::None {
-                    let token = self.new_ack(answer);
+                    let token = self.new_ack(waiter);
                     machine.wait_for_ack(base_offset, end_offset, token, acks, &mut effects);
                 }
                 (base_offset, Some(timestamp))
@@ -279,8 +294,8 @@ impl<E: Env> Owner<E> {
         Ok(Appending::Waiting { base_offset, duplicate })
     }
 
-    fn new_ack(&self, answer: (Place, u32)) -> AckToken {
-        AckToken(self.acks.borrow_mut().insert(answer) as u64)
+    fn new_ack(&self, waiter: Waiter) -> AckToken {
+        AckToken(self.acks.borrow_mut().insert(waiter) as u64)
     }
 
     /// Producer state before the batch that began a segment goes to disk.
@@ -302,8 +317,13 @@ impl<E: Env> Owner<E> {
     fn pass_on(&self, effects: &mut Effects) {
         for Completed { token, outcome } in effects.completed.drain(..) {
             let key = usize::try_from(token.0).expect("slab keys are usize");
-            let (place, index) = self.acks.borrow_mut().remove(key);
-            self.mailbox.post(place, PendingEvent::Appended { index, outcome });
+            let waiter = self.acks.borrow_mut().remove(key);
+            match waiter {
+                Waiter::Request { place, index } => {
+                    self.mailbox.post(place, PendingEvent::Appended { index, outcome });
+                }
+                Waiter::Task(giver) => giver.give(outcome),
+            }
         }
         for wake in effects.wake.drain(..) {
             let key = usize::try_from(wake.token.0).expect("slab keys are usize");
