@@ -6,6 +6,10 @@
 //! anything for the body (checklist 1).
 
 use super::error::WireError;
+use super::generated::ApiKey;
+use super::header::{RequestHeader, ResponseHeader};
+use super::message::{Request, Response};
+use super::writer::Writer;
 
 /// Bytes of the length field in front of each frame.
 pub const LENGTH_BYTES: usize = 4;
@@ -46,6 +50,60 @@ pub fn split(accumulated: &[u8], limit: usize) -> Result<Split, WireError> {
         return Ok(Split::NeedBody { length });
     }
     Ok(Split::Whole { length })
+}
+
+/// Appends the length (to be filled in) and the response header; returns
+/// where the frame starts, for [`end_response`].
+pub fn begin_response(out: &mut Vec<u8>, key: ApiKey, version: i16, correlation_id: i32) -> usize {
+    let start = out.len();
+    let mut writer = Writer::new(out);
+    writer.int32(0);
+    ResponseHeader { correlation_id }.write(&mut writer, key, version);
+    start
+}
+
+/// Fills in the length of the frame that starts at `start` and ends where
+/// `out` ends, plus `elsewhere` bytes that are sent from another place.
+pub fn end_response(out: &mut Vec<u8>, start: usize, elsewhere: usize) -> Result<(), WireError> {
+    let length = out.len() - start - LENGTH_BYTES + elsewhere;
+    let length = i32::try_from(length).map_err(|_| WireError::TooLong(length))?;
+    Writer::new(out).patch_int32(start, length);
+    Ok(())
+}
+
+/// Appends a whole response frame. On an error `out` is as it was.
+pub fn write_response<M: Response>(
+    out: &mut Vec<u8>,
+    version: i16,
+    correlation_id: i32,
+    body: &M,
+) -> Result<(), WireError> {
+    out.reserve(LENGTH_BYTES + ResponseHeader::size(M::KEY, version) + body.size(version));
+    let start = begin_response(out, M::KEY, version, correlation_id);
+    let written = body.write(&mut Writer::new(out), version);
+    written.and_then(|()| end_response(out, start, 0)).inspect_err(|_| out.truncate(start))
+}
+
+/// Appends a whole request frame. On an error `out` is as it was.
+pub fn write_request<M: Request>(
+    out: &mut Vec<u8>,
+    version: i16,
+    correlation_id: i32,
+    client_id: Option<&str>,
+    body: &M,
+) -> Result<(), WireError> {
+    let start = out.len();
+    let header = RequestHeader {
+        key: M::KEY,
+        version,
+        correlation_id,
+        client_id: client_id.map(std::borrow::Cow::Borrowed),
+    };
+    out.reserve(LENGTH_BYTES + header.size() + body.size(version));
+    let mut writer = Writer::new(out);
+    writer.int32(0);
+    let written = header.write(&mut writer).and_then(|()| body.write(&mut writer, version));
+    written.and_then(|()| end_response(out, start, 0)).inspect_err(|_| out.truncate(start))
 }
 
 #[cfg(test)]

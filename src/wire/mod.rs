@@ -18,17 +18,23 @@
 
 pub mod api;
 pub mod error;
+pub mod fetch;
 pub mod frame;
 pub mod generated;
 pub mod header;
 pub mod message;
+pub mod produce;
 pub mod reader;
+pub mod topic_ref;
 pub mod writer;
 
 pub use api::{ApiVersionRange, VersionCheck};
 pub use error::WireError;
+pub use fetch::{FetchOutcome, FetchResponsePlan, FetchResponseTop, FetchView, Piece, RecordsRef};
 pub use generated::ApiKey;
-pub use header::{RequestHeader, ResponseHeader};
+pub use header::{RequestHeader, RequestPrefix, ResponseHeader};
 pub use message::{Message, Request, Response};
+pub use produce::{ProduceOutcome, ProduceResponseWriter, ProduceView};
 pub use reader::Reader;
+pub use topic_ref::TopicRef;
 pub use writer::Writer;
