@@ -8,8 +8,9 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use super::blocking::blocking;
+use super::file::GlommioFile;
 use crate::io::env::{DirEntry, FileSystem, OpenMode};
-use crate::io::ring::{OpenFile, Ring};
+use crate::io::ring::Ring;
 
 /// Files and directories of the machine, for one shard.
 #[derive(Clone)]
@@ -57,12 +58,12 @@ fn list(path: &Path) -> io::Result<Vec<DirEntry>> {
 }
 
 impl FileSystem for GlommioFs {
-    type File = OpenFile;
+    type File = GlommioFile;
 
-    async fn open(&self, path: &Path, mode: OpenMode) -> io::Result<OpenFile> {
+    async fn open(&self, path: &Path, mode: OpenMode) -> io::Result<GlommioFile> {
         let owned = path.to_owned();
         let file = blocking(move || open(&owned, mode)).await?;
-        Ok(OpenFile::new(&self.ring, file, path))
+        Ok(GlommioFile::new(&self.ring, file, mode.direct, path))
     }
 
     async fn create_dir_all(&self, path: &Path) -> io::Result<()> {

@@ -7,6 +7,7 @@
 mod blocking;
 mod doorbell;
 mod env;
+mod file;
 mod fs;
 mod slice;
 mod syscall;
@@ -14,5 +15,6 @@ mod syscall;
 pub use blocking::blocking;
 pub use doorbell::Doorbell;
 pub use env::{GlommioEnv, GlommioTask};
+pub use file::GlommioFile;
 pub use fs::GlommioFs;
 pub use slice::{PAUSE, SLICE, Slice};

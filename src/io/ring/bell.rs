@@ -36,6 +36,14 @@ impl Bell {
         }
     }
 
+    /// As `ring`, but only if the pump is parked: for what a pump that is awake
+    /// sees by itself.
+    pub(super) fn wake_parked(&self) {
+        if self.0.parked.borrow().is_some() {
+            self.ring();
+        }
+    }
+
     /// Whether it was rung since the pump last parked or answered.
     #[must_use]
     pub fn is_rung(&self) -> bool {

@@ -23,9 +23,11 @@ mod state;
 #[cfg(test)]
 mod tests;
 
-pub use bell::Bell;
+pub use bell::{Bell, LATE_AFTER};
 pub use buffers::ReceivedBuf;
-pub use event::{ConnId, EndCause, Event, ListenerId, ReceiveMode, RingConfig, RingCounters, TaskRun};
-pub use files::{FileOp, OpenFile};
+pub use event::{
+    ConnId, EndCause, Event, ListenerId, ReceiveMode, RingConfig, RingCounters, TaskRun,
+};
+pub use files::RingFile;
 pub use send::SendPiece;
 pub use state::Ring;
