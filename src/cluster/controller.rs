@@ -198,3 +198,17 @@ pub struct Controller {
     /// Defaults for what requests leave open.
     pub(super) config: BrokerConfig,
 }
+
+impl Controller {
+    /// A controller with these defaults.
+    #[must_use]
+    pub const fn new(config: BrokerConfig) -> Self {
+        Self { config }
+    }
+
+    /// Decides on one command.
+    pub fn step(&self, image: &Image, command: Command, ctx: &mut Ctx<'_>) -> Step {
+        let _ = (image, command, ctx, FEATURE_LEVEL, FEATURE_NAME);
+        todo!()
+    }
+}

@@ -17,8 +17,8 @@ mod records;
 
 pub use codec::DecodeError;
 pub use controller::{
-    AddPartitions, AddPartitionsResult, Command, Controller, Ctx, DeleteTopicResult, ErrorReply,
-    NewTopic, NewTopicResult, Reply, Step, TopicRef,
+    AddPartitions, AddPartitionsResult, Command, Controller, CreatedTopic, Ctx, DeleteTopicResult,
+    ErrorReply, NewTopic, NewTopicResult, Reply, Step, TopicRef,
 };
 pub use describe::{Cursor, Page, page_partitions};
 pub use image::{ApplyError, Image, NodeImage, PartitionImage, TopicImage};

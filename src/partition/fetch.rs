@@ -3,7 +3,6 @@
 use super::machine::Partition;
 use super::replicator::Replicator;
 use super::waiters::FetchToken;
-use crate::log::EpochCache;
 use crate::model::{ErrorCode, LeaderEpoch, Offset, Timestamp};
 
 /// Which records a consumer may see.
@@ -141,38 +140,26 @@ impl<R: Replicator> Partition<R> {
     }
 
     /// Where the fetcher's log parts from ours: `None` when it does not
-    /// (KIP-595). `last_fetched` is the epoch of the last batch that it has.
+    /// (KIP-595). `last_fetched` is the epoch of the last batch that it has,
+    /// `known` what the log's epoch cache says of it (`EpochCache::end_of`).
     ///
     /// # Errors
     /// `OffsetOutOfRange` when the epoch is unknown or the offset is below
     /// the log start.
     pub fn diverging_epoch(
         &self,
-        epochs: &EpochCache,
         last_fetched: LeaderEpoch,
         offset: Offset,
+        known: Option<(LeaderEpoch, Offset)>,
     ) -> Result<Option<(LeaderEpoch, Offset)>, ErrorCode> {
         if last_fetched == LeaderEpoch::NONE {
             return Ok(None);
         }
-        let Some((epoch, end)) = self.offset_for_epoch(epochs, last_fetched) else {
-            return Err(ErrorCode::OffsetOutOfRange);
-        };
+        let (epoch, end) = known.ok_or(ErrorCode::OffsetOutOfRange)?;
         if offset < self.offsets().log_start {
             return Err(ErrorCode::OffsetOutOfRange);
         }
         Ok((epoch < last_fetched || end < offset).then_some((epoch, end)))
-    }
-
-    /// The largest epoch not above `epoch` and where it ends (KIP-101);
-    /// `None` is -1/-1 on the wire.
-    #[must_use]
-    pub fn offset_for_epoch(
-        &self,
-        epochs: &EpochCache,
-        epoch: LeaderEpoch,
-    ) -> Option<(LeaderEpoch, Offset)> {
-        epochs.end_offset(epoch, self.offsets().log_end)
     }
 
     /// Resolves a ListOffsets request as far as bounds decide it.
