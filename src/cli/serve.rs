@@ -49,7 +49,11 @@ pub(super) struct ServeArgs {
 }
 
 fn durability(text: &str) -> Result<DurabilityClass, String> {
-    text.parse().map_err(|_| format!("`{text}` is neither `disk` nor `os`"))
+    match text {
+        "disk" => Ok(DurabilityClass::Disk),
+        "os" => Ok(DurabilityClass::Os),
+        _ => Err(format!("`{text}` is neither `disk` nor `os`")),
+    }
 }
 
 /// Bytes with an optional unit: KiB, MiB, GiB (or K, M, G).

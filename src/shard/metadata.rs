@@ -59,11 +59,19 @@ pub struct Metadata<E: Env> {
 /// The settings of the log layer in a topic's settings.
 #[must_use]
 pub fn log_config(config: &TopicConfig) -> LogConfig {
+    let bytes = |value: i32| u64::try_from(value).expect("the table's bounds exclude negatives");
     LogConfig {
-        segment_bytes: config.segment_bytes,
+        segment_bytes: bytes(config.segment_bytes),
         segment_ms: config.segment_ms,
-        segment_index_bytes: config.segment_index_bytes,
-        index_interval_bytes: config.index_interval_bytes,
+        segment_index_bytes: bytes(config.segment_index_bytes),
+        index_interval_bytes: bytes(config.index_interval_bytes),
+    }
+}
+
+fn log_class(class: crate::model::DurabilityClass) -> crate::log::DurabilityClass {
+    match class {
+        crate::model::DurabilityClass::Disk => crate::log::DurabilityClass::Disk,
+        crate::model::DurabilityClass::Os => crate::log::DurabilityClass::Os,
     }
 }
 
@@ -81,7 +89,7 @@ pub fn known_log(
         topic: name.clone(),
         partition: partition.index,
         topic_id: id,
-        class: config.durability,
+        class: log_class(config.durability),
         epoch_to_start: Some(epoch),
         config: log_config(config),
     }
@@ -96,7 +104,7 @@ pub fn metadata_log(config: &TopicConfig) -> KnownLog {
         partition: PartitionIndex(0),
         topic_id: METADATA_TOPIC_ID,
         // Metadata must survive what any topic survives.
-        class: crate::model::DurabilityClass::Disk,
+        class: crate::log::DurabilityClass::Disk,
         epoch_to_start: None,
         config: log_config(config),
     }

@@ -223,7 +223,7 @@ impl<E: Env> Owner<E> {
         });
         let at = usize::try_from(index.0).expect("partition indexes start at 0");
         put(&mut topic.partitions.borrow_mut(), at, partition.clone());
-        put(&mut self.by_log.borrow_mut(), log.index(), partition.clone());
+        put(&mut self.by_log.borrow_mut(), log.slot as usize, partition.clone());
         partition
     }
 
@@ -241,7 +241,7 @@ impl<E: Env> Owner<E> {
             let mut effects = self.effects.borrow_mut();
             partition.machine.borrow_mut().resign(&mut effects);
             self.pass_on(&mut effects);
-            self.by_log.borrow_mut()[partition.log.index()] = None;
+            self.by_log.borrow_mut()[partition.log.slot as usize] = None;
             logs.push(partition.log);
         }
         logs
@@ -413,7 +413,7 @@ impl<E: Env> Owner<E> {
         self.logs.drain_durable(&mut durable);
         let mut effects = self.effects.borrow_mut();
         for (log, upto) in durable.drain(..) {
-            let partition = self.by_log.borrow().get(log.index()).cloned().flatten();
+            let partition = self.by_log.borrow().get(log.slot as usize).cloned().flatten();
             // Deleted while its last group was under way.
             let Some(partition) = partition.filter(|p| p.log == log) else { continue };
             partition.machine.borrow_mut().durable(upto, &mut effects);

@@ -1,0 +1,1 @@
+//! Produce. Signatures first.
