@@ -379,6 +379,33 @@ impl<E: Env> Owner<E> {
         }
     }
 
+    /// Whether a registration has not ended.
+    #[must_use]
+    pub fn is_waiting(&self, token: FetchToken) -> bool {
+        let key = usize::try_from(token.0).expect("slab keys are usize");
+        self.fetches.borrow().contains(key)
+    }
+
+    /// Where the reader's log parts from the partition's (checklist 52).
+    ///
+    /// # Errors
+    /// `OffsetOutOfRange` when the epoch is unknown here.
+    pub fn diverging(
+        &self,
+        partition: &OwnedPartition,
+        last_fetched: LeaderEpoch,
+        offset: Offset,
+    ) -> Result<Option<(LeaderEpoch, Offset)>, ErrorCode> {
+        if last_fetched == LeaderEpoch::NONE {
+            return Ok(None);
+        }
+        match self.logs.end_of_epoch(partition.log, last_fetched) {
+            None => Err(ErrorCode::OffsetOutOfRange),
+            Some((epoch, end)) if epoch < last_fetched || end < offset => Ok(Some((epoch, end))),
+            Some(_) => Ok(None),
+        }
+    }
+
     /// Bounds that answers carry.
     #[must_use]
     pub fn bounds(&self, partition: &OwnedPartition) -> Bounds {
