@@ -191,6 +191,16 @@ impl<E: Env> Owner<E> {
         self.by_id.borrow().get(&id).cloned()
     }
 
+    /// A topic that no client finds by name or id.
+    pub fn hidden_topic(&self, name: &str, id: TopicId, config: Arc<TopicConfig>) -> Rc<OwnedTopic> {
+        Rc::new(OwnedTopic {
+            name: name.into(),
+            id,
+            config: RefCell::new(config),
+            partitions: RefCell::default(),
+        })
+    }
+
     /// Makes a topic known, or finds it.
     pub fn add_topic(&self, name: &Arc<str>, id: TopicId, config: Arc<TopicConfig>) -> Rc<OwnedTopic> {
         if let Some(topic) = self.topic_by_id(id) {
