@@ -371,3 +371,6 @@ fn refuse_records(walked: &Walked, checks: &Checks) -> Result<(), Rejected> {
     );
     Err(Rejected { code, message, record_errors })
 }
+
+#[cfg(test)]
+mod tests;
