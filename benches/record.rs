@@ -48,19 +48,9 @@ fn checksum(c: &mut Criterion) {
         (0..1u32 << 20).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
     for len in [100, 1 << 10, 56_000, 1 << 20] {
         group.throughput(Throughput::Bytes(len as u64));
-        group.bench_with_input(BenchmarkId::new("ours", len), &bytes[..len], |b, bytes| {
+        group.bench_with_input(BenchmarkId::from_parameter(len), &bytes[..len], |b, bytes| {
             b.iter(|| crc32c(black_box(bytes)));
         });
-        group.bench_with_input(BenchmarkId::new("crate-crc32c", len), &bytes[..len], |b, bytes| {
-            b.iter(|| crc32c::crc32c(black_box(bytes)));
-        });
-        group.bench_with_input(
-            BenchmarkId::new("crate-crc-fast", len),
-            &bytes[..len],
-            |b, bytes| {
-                b.iter(|| crc_fast::crc32_iscsi(black_box(bytes)));
-            },
-        );
     }
     group.finish();
 }
