@@ -50,12 +50,12 @@ struct Label {
     path: Rc<PathBuf>,
     pos: u64,
     len: usize,
-    head: Vec<u8>,
+    data: Option<ChunkSlice>,
 }
 
 impl Label {
     fn new(name: &'static str, path: &Path) -> Self {
-        Self { name, path: Rc::new(path.to_owned()), pos: 0, len: 0, head: Vec::new() }
+        Self { name, path: Rc::new(path.to_owned()), pos: 0, len: 0, data: None }
     }
 }
 
@@ -90,8 +90,8 @@ impl SimFs {
                     waker.wake();
                 }
             });
-            let Label { name, path, pos, len, head } = label;
-            inner.submit(Op { node: self.node, name, path, pos, len, head, effect });
+            let Label { name, path, pos, len, data } = label;
+            inner.submit(Op { node: self.node, name, path, pos, len, data, effect });
         }
         Pending(slot)
     }
@@ -258,8 +258,7 @@ impl FileSystem for SimFs {
         file.set_len(0).await?;
         let text = path.display().to_string();
         let ino = file.0.ino;
-        let head = bytes[..bytes.len().min(128)].to_vec();
-        let label = Label { len: bytes.len(), head, ..Label::new("write", path) };
+        let label = Label { len: bytes.len(), ..Label::new("write", path) };
         self.submit(label, move |node, rng, how| match how {
             How::Finish => Some(
                 node.faults
@@ -304,7 +303,7 @@ impl SimFile {
     }
 
     fn label(&self, name: &'static str, pos: u64, len: usize) -> Label {
-        Label { name, path: self.0.path.clone(), pos, len, head: Vec::new() }
+        Label { name, path: self.0.path.clone(), pos, len, data: None }
     }
 
     fn text(&self) -> String {
@@ -369,7 +368,7 @@ impl File for SimFile {
         let bad = self.misaligned(data.as_ptr() as usize, data.len(), pos);
         let (ino, text, mode) = (self.0.ino, self.text(), self.0.mode);
         let mut label = self.label("write", pos, data.len());
-        label.head = data[..data.len().min(128)].to_vec();
+        label.data = Some(data.clone());
         self.0.fs.submit(label, move |node, rng, how| {
             if bad || !mode.write {
                 return Some(Err(errno(if bad { libc::EINVAL } else { libc::EBADF })));

@@ -17,6 +17,7 @@ use std::time::Duration;
 use super::disk::{Crash, CrashReport, Disk, Fate, LostWrite};
 use super::exec::{SimEnv, TaskId, TaskSlot, TaskWaker};
 use super::{Faults, Rng};
+use crate::io::chunk::ChunkSlice;
 
 /// A node of a world, from 0.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -74,8 +75,8 @@ pub(super) struct Op {
     pub(super) path: Rc<PathBuf>,
     pub(super) pos: u64,
     pub(super) len: usize,
-    /// First bytes of a write.
-    pub(super) head: Vec<u8>,
+    /// What a write writes.
+    pub(super) data: Option<ChunkSlice>,
     pub(super) effect: Box<dyn FnOnce(&mut Node, &mut Rng, How)>,
 }
 
@@ -429,7 +430,7 @@ impl Sim {
                         len: op.len,
                         fate,
                         in_flight: true,
-                        head: op.head,
+                        data: op.data.map(|data| data.to_vec()).unwrap_or_default(),
                     });
                 } else {
                     report.in_flight.push(op.name);
@@ -502,8 +503,11 @@ impl Sim {
 impl Drop for Sim {
     fn drop(&mut self) {
         // Tasks hold the world through their environments: break the circle.
-        let tasks = std::mem::take(&mut self.world.inner.borrow_mut().tasks);
-        let events = std::mem::take(&mut self.world.inner.borrow_mut().events);
+        // (A panic may come from within a step; then all of it leaks.)
+        let Ok(mut inner) = self.world.inner.try_borrow_mut() else { return };
+        let tasks = std::mem::take(&mut inner.tasks);
+        let events = std::mem::take(&mut inner.events);
+        drop(inner);
         drop(tasks);
         drop(events);
     }
