@@ -1,0 +1,1 @@
+//! Where new partitions go.
