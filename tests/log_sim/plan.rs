@@ -64,7 +64,8 @@ impl Plan {
             bypass_bytes: [8 << 10, 16 << 10, 64 << 10][rng.index(3)],
             tail_chunk_bytes: [64 << 10, 256 << 10, 1 << 20][rng.index(3)],
             write_behind_bytes: [8 << 10, 64 << 10, 512 << 10][rng.index(3)],
-            journal_bytes: [128 << 10, 256 << 10, 512 << 10][rng.index(3)],
+            // A group of 256 KiB and the header must fit.
+            journal_bytes: [320 << 10, 512 << 10, 1 << 20][rng.index(3)],
             journal_files: rng.within(3..=4),
             in_flight: rng.within(1..=4) as usize,
             log: LogConfig {

@@ -12,7 +12,7 @@ use std::task::{Context, Poll, Waker};
 use super::disk::{Fate, Ino};
 use super::faults::FaultOp;
 use super::rng::Rng;
-use super::world::{How, Node, Op, World};
+use super::world::{How, Killed, Node, Op, World};
 use crate::io::chunk::{ChunkMut, ChunkSlice, PAGE};
 use crate::io::env::{DirEntry, File, FileSystem, OpenMode};
 
@@ -394,8 +394,8 @@ impl File for SimFile {
     }
 
     fn write_now(&self, data: &[u8], pos: u64) -> io::Result<()> {
-        let mut inner = self.0.fs.world.inner.borrow_mut();
-        let inner = &mut *inner;
+        let mut guard = self.0.fs.world.inner.borrow_mut();
+        let inner = &mut *guard;
         let (path, len) = (self.0.path.clone(), data.len());
         inner.note(0x90 ^ pos ^ (len as u64) << 32, || {
             format!("inline write {} pos {pos} len {len}", path.display())
@@ -409,7 +409,16 @@ impl File for SimFile {
         }
         check_room(node, self.0.ino, pos + data.len() as u64)?;
         node.faults.check(FaultOp::Write, &self.text(), &mut inner.rng)?;
-        node.disk.write(self.0.ino, pos, data, self.0.mode.sync);
+        if inner.dies_here() {
+            // The death comes in the middle of the copy to the page cache.
+            let taken = &data[..inner.rng.index(data.len() + 1)];
+            if !taken.is_empty() {
+                inner.nodes[self.0.fs.node].disk.write(self.0.ino, pos, taken, false);
+            }
+            drop(guard);
+            std::panic::resume_unwind(Box::new(Killed));
+        }
+        inner.nodes[self.0.fs.node].disk.write(self.0.ino, pos, data, self.0.mode.sync);
         Ok(())
     }
 
