@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
 
-use crate::io::{Env, Task};
+use crate::io::Env;
 use crate::log::{LogPools, LogSetConfig};
 use crate::model::config::BrokerConfig;
 use crate::model::registration::{Listener, NodeRegistration};

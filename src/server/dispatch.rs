@@ -8,6 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context as TaskContext, Poll, Waker};
+use std::time::Duration;
 
 use crate::io::ring::ConnId;
 use crate::io::{Env, Task};
@@ -225,6 +226,10 @@ impl<E: Env> ConnectionHandler for Dispatcher<E> {
             Pending::Produce(produce) => produce.is_ready(),
             Pending::Fetch(fetch) => fetch.is_ready(),
         }
+    }
+
+    fn is_overdue(&self, pending: &Pending, now: Duration) -> bool {
+        matches!(pending, Pending::Produce(produce) if produce.is_overdue(now))
     }
 
     fn decides_soon(&self, pending: &Pending) -> bool {

@@ -106,6 +106,10 @@ pub trait ConnectionHandler: 'static {
     /// Whether the answer is known.
     fn is_ready(&self, pending: &Self::Pending) -> bool;
 
+    /// Whether an answer is wanted by now although it is not known; looked at
+    /// about once a second.
+    fn is_overdue(&self, pending: &Self::Pending, now: Duration) -> bool;
+
     /// Whether a stop of the broker should wait for this answer: appends yes,
     /// parked fetches no.
     fn decides_soon(&self, pending: &Self::Pending) -> bool;

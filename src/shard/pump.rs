@@ -193,7 +193,7 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
         self.serve_ready();
         self.round_end.end_round();
         self.deliver();
-        self.sweep_idle();
+        self.sweep();
         self.ring.submit();
         self.runtime.pulse().round(self.ring.in_flight());
         self.round_end.fatal().map_or(Ok(()), Err)
@@ -426,21 +426,31 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
         }
     }
 
-    /// Closes connections without traffic; looks at all of them rarely.
-    fn sweep_idle(&mut self) {
-        let idle_max = self.limits.idle_max;
-        let every = (idle_max / 8).clamp(Duration::from_millis(50), Duration::from_secs(10));
-        if self.now.saturating_sub(self.swept_at) < every {
+    /// How often `sweep` looks at all connections.
+    fn sweep_every(&self) -> Duration {
+        (self.limits.idle_max / 8).clamp(Duration::from_millis(50), Duration::from_secs(1))
+    }
+
+    /// Closes connections without traffic, tells overdue requests.
+    fn sweep(&mut self) {
+        if self.now.saturating_sub(self.swept_at) < self.sweep_every() {
             return;
         }
         self.swept_at = self.now;
-        let idle: Vec<ConnId> = self
-            .connections
-            .iter()
-            .flatten()
-            .filter(|c| self.now.saturating_sub(c.active_at) > idle_max && c.replies.is_empty())
-            .map(|c| c.id)
-            .collect();
+        let (now, idle_max) = (self.now, self.limits.idle_max);
+        let mut idle = Vec::new();
+        for connection in self.connections.iter().flatten() {
+            match connection.replies.front() {
+                None if now.saturating_sub(connection.active_at) > idle_max => {
+                    idle.push(connection.id);
+                }
+                Some(pending) if self.handler.is_overdue(pending, now) => {
+                    let place = Place { conn: connection.id, seq: connection.replies.first_seq() };
+                    self.mailbox.post(place, PendingEvent::Deadline);
+                }
+                _ => {}
+            }
+        }
         for id in idle {
             self.counters.idle_closed += 1;
             self.close(id, "no traffic for connections.max.idle.ms");
@@ -501,8 +511,7 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
     fn set_alarm(&mut self) {
         let mut at = self.mailbox.next_deadline();
         if self.open > 0 {
-            let every = self.limits.idle_max.min(Duration::from_secs(10));
-            let sweep = self.swept_at + every.max(Duration::from_millis(50));
+            let sweep = self.swept_at + self.sweep_every();
             at = Some(at.map_or(sweep, |at| at.min(sweep)));
         }
         if let Some(at) = at {
