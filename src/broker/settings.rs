@@ -22,8 +22,9 @@ pub struct Settings {
     pub shards: u16,
     /// Cores to pin to, or none to leave placement to the kernel.
     pub cores: Option<Vec<usize>>,
-    /// Default durability class of topics.
-    pub durability: DurabilityClass,
+    /// Default durability class of topics; `None` leaves it to the
+    /// configuration.
+    pub durability: Option<DurabilityClass>,
     /// Memory for buffers per shard, in bytes.
     pub memory_bytes: usize,
     /// Longest look-again before a park, in microseconds.
@@ -115,7 +116,7 @@ mod tests {
             admin_listen: None,
             shards: 1,
             cores: None,
-            durability: DurabilityClass::Disk,
+            durability: None,
             memory_bytes: 64 << 20,
             spin_us: 0,
             config_file: None,

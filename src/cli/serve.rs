@@ -31,9 +31,9 @@ pub(super) struct ServeArgs {
     #[arg(long, value_name = "LIST")]
     cores: Option<String>,
     /// What acknowledged data survives unless its topic says otherwise:
-    /// `disk` the loss of power, `os` the death of the process.
-    #[arg(long, value_name = "CLASS", default_value = "disk", value_parser = durability)]
-    durability: DurabilityClass,
+    /// `disk` (default) the loss of power, `os` the death of the process.
+    #[arg(long, value_name = "CLASS", value_parser = durability)]
+    durability: Option<DurabilityClass>,
     /// Memory for buffers per shard, such as 512MiB.
     #[arg(long, value_name = "BYTES", default_value = "512MiB", value_parser = bytes)]
     memory: usize,

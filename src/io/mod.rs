@@ -8,6 +8,7 @@ pub mod glommio;
 pub mod preflight;
 pub mod ring;
 pub mod sim;
+pub(crate) mod syscall;
 
 pub use chunk::{ChunkMut, ChunkSlice, Pool, TailChunk};
 pub use env::{DirEntry, Env, File, FileSystem, OpenMode, Task};

@@ -279,7 +279,9 @@ impl BatchBuilder {
 
     fn header(&self) -> Fields {
         Fields {
-            last_offset_delta: self.last_offset_delta.unwrap_or(self.next_offset_delta - 1),
+            last_offset_delta: self
+                .last_offset_delta
+                .unwrap_or(self.next_offset_delta.wrapping_sub(1)),
             base_timestamp: self.base_timestamp.unwrap_or(Timestamp::NONE).0,
             max_timestamp: self.max_timestamp.map_or(self.max_pushed, |max| max.0),
             record_count: self.record_count.unwrap_or(self.pushed),

@@ -20,6 +20,9 @@ use super::walk::{Checks, InPlace, REFUSED_MAX, Refusal, Streamed, WINDOW_LEN, W
 /// Refused records that a [`Rejected`] names one by one.
 pub const RECORD_ERRORS_MAX: usize = REFUSED_MAX;
 
+/// What [`ProduceRules::decompressed_bytes_max`] cannot exceed.
+const DECOMPRESSED_CEILING: usize = 1 << 30;
+
 /// The topic's `compression.type`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum TargetCompression {
@@ -49,7 +52,8 @@ pub struct ProduceRules {
     pub compacted: bool,
     /// The request's version is 7 or later (KIP-110).
     pub allow_zstd: bool,
-    /// Most bytes that the records may have when decompressed.
+    /// Most bytes that the records may have when decompressed. More than 1 GiB
+    /// counts as 1 GiB, because a batch has to stay below 2.
     pub decompressed_bytes_max: usize,
     /// The broker's clock.
     pub now: Timestamp,
@@ -176,10 +180,11 @@ impl Validator {
             TargetCompression::Codec(codec) => codec,
         };
         let checks = checks(&view, rules);
+        let limit = rules.decompressed_bytes_max.min(DECOMPRESSED_CEILING);
         let (walked, mut rewritten) = if source == target {
-            (self.walk(source, &view, &checks, rules.decompressed_bytes_max)?, None)
+            (self.walk(source, &view, &checks, limit)?, None)
         } else {
-            let (walked, bytes) = self.recompress(source, target, &view, &checks, rules)?;
+            let (walked, bytes) = self.recompress((source, target), &view, &checks, limit)?;
             (walked, Some(bytes))
         };
         refuse_records(&walked, &checks)?;
@@ -219,13 +224,11 @@ impl Validator {
 
     fn recompress(
         &mut self,
-        source: Compression,
-        target: Compression,
+        (source, target): (Compression, Compression),
         view: &BatchView<'_>,
         checks: &Checks,
-        rules: &ProduceRules,
+        limit: usize,
     ) -> Result<(Walked, Vec<u8>), Error> {
-        let limit = rules.decompressed_bytes_max;
         let records = codec::decompress_with(&mut self.contexts, source, view.records(), limit)?;
         let walked = walk(&mut InPlace::new(&records), checks)?;
         let bytes = if target == Compression::None {
@@ -371,3 +374,6 @@ fn refuse_records(walked: &Walked, checks: &Checks) -> Result<(), Rejected> {
     );
     Err(Rejected { code, message, record_errors })
 }
+
+#[cfg(test)]
+mod tests;

@@ -197,6 +197,8 @@ pub(super) struct Streamed<'a, 'z, 'w> {
     end: usize,
     /// Position in the records of the window's first byte.
     base: usize,
+    /// The reader said that it is at its end; it must not be asked again.
+    done: bool,
     /// Why the reader stopped before its end; more telling than the fault.
     error: Option<Error>,
 }
@@ -210,7 +212,7 @@ impl<'a, 'z, 'w> Streamed<'a, 'z, 'w> {
         window: &'w mut [u8],
     ) -> Self {
         assert!(window.len() >= 16, "a window holds a varint");
-        Self { reader, codec, limit, window, start: 0, end: 0, base: 0, error: None }
+        Self { reader, codec, limit, window, start: 0, end: 0, base: 0, done: false, error: None }
     }
 
     /// Walks, and prefers the decompressor's own error.
@@ -225,7 +227,7 @@ impl<'a, 'z, 'w> Streamed<'a, 'z, 'w> {
     /// Makes `wanted` unread bytes available, fewer only at the end.
     #[inline]
     fn want(&mut self, wanted: usize) -> Result<(), Fault> {
-        if self.end - self.start >= wanted { Ok(()) } else { self.refill(wanted) }
+        if self.end - self.start >= wanted || self.done { Ok(()) } else { self.refill(wanted) }
     }
 
     #[inline(never)]
@@ -236,7 +238,10 @@ impl<'a, 'z, 'w> Streamed<'a, 'z, 'w> {
         self.start = 0;
         while self.end < wanted {
             match self.reader.read(&mut self.window[self.end..]) {
-                Ok(0) => return Ok(()),
+                Ok(0) => {
+                    self.done = true;
+                    return Ok(());
+                }
                 Ok(count) => self.end += count,
                 Err(error) => {
                     self.error = Some(decompress_error(self.codec, self.limit, &error));

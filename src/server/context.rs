@@ -18,6 +18,8 @@ pub struct Context<E: Env> {
     pub metadata: Rc<Metadata<E>>,
     /// Name of the listener that its connections came in by.
     pub listener: String,
+    /// Most record bytes of one fetch reply; bounds what one slow consumer pins.
+    pub fetch_bytes_max: usize,
     /// Incremental fetch sessions (KIP-227).
     pub(super) sessions: RefCell<FetchSessions>,
 }
@@ -29,10 +31,11 @@ impl<E: Env> Context<E> {
         owner: Rc<Owner<E>>,
         metadata: Rc<Metadata<E>>,
         listener: String,
+        fetch_bytes_max: usize,
         fetch_sessions_max: usize,
     ) -> Rc<Self> {
         let sessions = RefCell::new(FetchSessions::new(fetch_sessions_max));
-        Rc::new(Self { owner, metadata, listener, sessions })
+        Rc::new(Self { owner, metadata, listener, fetch_bytes_max, sessions })
     }
 
     /// This node.

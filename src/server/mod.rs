@@ -4,6 +4,7 @@
 //! machines of their own, every other API is one async function in `handlers`,
 //! one file a family. Refuses to know sockets, files and placement.
 
+mod cold;
 pub mod context;
 pub mod dispatch;
 mod fetch;

@@ -198,6 +198,15 @@ impl<E: Env> Metadata<E> {
         Ok(step.reply)
     }
 
+    /// Makes records durable that the image has already: those with which
+    /// this node starts.
+    ///
+    /// # Errors
+    /// A retriable code when they could not be made durable.
+    pub async fn append_applied(&self, records: &[MetadataRecord]) -> Result<(), ErrorCode> {
+        self.append(records).await
+    }
+
     /// Appends records as one batch and waits until it is committed.
     async fn append(&self, records: &[MetadataRecord]) -> Result<(), ErrorCode> {
         let now = Timestamp(self.owner.env().wall_ms());

@@ -12,6 +12,7 @@ pub mod owner;
 pub mod pump;
 pub mod replies;
 pub mod runtime;
+mod stop;
 pub mod watchdog;
 
 pub use fatal::{Fatal, FatalReason};
@@ -19,5 +20,6 @@ pub use handler::{ConnectionHandler, Mailbox, PendingEvent, Place, Verdict};
 pub use metadata::Metadata;
 pub use output::Output;
 pub use owner::{Appending, Bounds, OwnedPartition, OwnedTopic, Owner, Reading, Waiter};
-pub use pump::{Limits, Pump, RoundEnd};
+pub use pump::{Limits, Pump, PumpParts, RoundEnd};
 pub use replies::ReplySeq;
+pub use stop::{StopSignal, Stopper, stop_pair};

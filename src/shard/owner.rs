@@ -191,6 +191,16 @@ impl<E: Env> Owner<E> {
         self.by_id.borrow().get(&id).cloned()
     }
 
+    /// A topic that no client finds by name or id.
+    pub fn hidden_topic(&self, name: &str, id: TopicId, config: Arc<TopicConfig>) -> Rc<OwnedTopic> {
+        Rc::new(OwnedTopic {
+            name: name.into(),
+            id,
+            config: RefCell::new(config),
+            partitions: RefCell::default(),
+        })
+    }
+
     /// Makes a topic known, or finds it.
     pub fn add_topic(&self, name: &Arc<str>, id: TopicId, config: Arc<TopicConfig>) -> Rc<OwnedTopic> {
         if let Some(topic) = self.topic_by_id(id) {
@@ -376,6 +386,33 @@ impl<E: Env> Owner<E> {
         if partition.machine.borrow_mut().cancel_wait(token) {
             let key = usize::try_from(token.0).expect("slab keys are usize");
             self.fetches.borrow_mut().remove(key);
+        }
+    }
+
+    /// Whether a registration has not ended.
+    #[must_use]
+    pub fn is_waiting(&self, token: FetchToken) -> bool {
+        let key = usize::try_from(token.0).expect("slab keys are usize");
+        self.fetches.borrow().contains(key)
+    }
+
+    /// Where the reader's log parts from the partition's (checklist 52).
+    ///
+    /// # Errors
+    /// `OffsetOutOfRange` when the epoch is unknown here.
+    pub fn diverging(
+        &self,
+        partition: &OwnedPartition,
+        last_fetched: LeaderEpoch,
+        offset: Offset,
+    ) -> Result<Option<(LeaderEpoch, Offset)>, ErrorCode> {
+        if last_fetched == LeaderEpoch::NONE {
+            return Ok(None);
+        }
+        match self.logs.end_of_epoch(partition.log, last_fetched) {
+            None => Err(ErrorCode::OffsetOutOfRange),
+            Some((epoch, end)) if epoch < last_fetched || end < offset => Ok(Some((epoch, end))),
+            Some(_) => Ok(None),
         }
     }
 

@@ -20,6 +20,7 @@ use super::connection::{Connection, TurnEnd};
 use super::fatal::Fatal;
 use super::handler::{ConnectionHandler, Mailbox, PendingEvent, Place};
 use super::runtime::{Runtime, yield_in_place};
+use super::stop::StopSignal;
 
 /// Limits of connections, each a flag or a configuration key.
 #[derive(Clone, Debug)]
@@ -83,23 +84,6 @@ pub struct PumpCounters {
     pub receive_memory_short: u64,
 }
 
-/// Tells the pump to stop, from a task of its shard.
-#[derive(Clone, Default, Debug)]
-pub struct StopFlag(Rc<std::cell::Cell<bool>>);
-
-impl StopFlag {
-    /// Asks the pump to stop; ring the bell afterwards.
-    pub fn set(&self) {
-        self.0.set(true);
-    }
-
-    /// Whether it was asked.
-    #[must_use]
-    pub fn is_set(&self) -> bool {
-        self.0.get()
-    }
-}
-
 /// The loop of one shard.
 pub struct Pump<H: ConnectionHandler, R: RoundEnd> {
     runtime: Runtime,
@@ -110,7 +94,7 @@ pub struct Pump<H: ConnectionHandler, R: RoundEnd> {
     limits: Limits,
     receive_pool: Pool,
     send_pool: Pool,
-    stop: StopFlag,
+    stop: StopSignal,
     connections: Vec<Option<Connection<H>>>,
     open: usize,
     ready: VecDeque<ConnId>,
@@ -145,7 +129,7 @@ pub struct PumpParts<H, R> {
     /// Memory of encoded answers.
     pub send_pool: Pool,
     /// Who says when to stop.
-    pub stop: StopFlag,
+    pub stop: StopSignal,
 }
 
 impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
@@ -502,7 +486,7 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
             self.alarm_at(self.now + Duration::from_millis(1));
         }
         self.counters.parks += 1;
-        self.ring.park().await;
+        self.runtime.park().await;
         self.ring.bell().answer();
         self.waited(env.monotonic().saturating_sub(idle_since));
     }

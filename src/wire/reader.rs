@@ -368,3 +368,90 @@ impl<'a> Reader<'a> {
         self.tagged_fields(|_, _| Ok(false))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::writer::Writer;
+
+    fn uvarint(bytes: &[u8]) -> Result<u32, WireError> {
+        let mut reader = Reader::new(bytes);
+        let value = reader.uvarint()?;
+        reader.finish()?;
+        Ok(value)
+    }
+
+    #[test]
+    fn varints_keep_to_their_width() {
+        assert_eq!(uvarint(&[0xff, 0xff, 0xff, 0xff, 0x0f]), Ok(u32::MAX));
+        assert_eq!(uvarint(&[0xff, 0xff, 0xff, 0xff, 0x1f]), Err(WireError::BadVarint));
+        assert_eq!(uvarint(&[0x80, 0x80, 0x80, 0x80, 0x80, 0x00]), Err(WireError::BadVarint));
+        assert_eq!(uvarint(&[0x80]), Err(WireError::Truncated { needed: 1, remaining: 0 }));
+        // Longer than needed is legal, within five bytes.
+        assert_eq!(uvarint(&[0x81, 0x80, 0x00]), Ok(1));
+        let mut long = [0xff; 10];
+        long[9] = 0x01;
+        assert_eq!(Reader::new(&long).uvarlong(), Ok(u64::MAX));
+        long[9] = 0x02;
+        assert_eq!(Reader::new(&long).uvarlong(), Err(WireError::BadVarint));
+        assert_eq!(Reader::new(&[0xff; 11]).uvarlong(), Err(WireError::BadVarint));
+    }
+
+    #[test]
+    fn signed_varints_come_back() {
+        for value in [0, 1, -1, 63, -64, 64, 300, -300, i64::MAX, i64::MIN] {
+            let mut out = Vec::new();
+            Writer::new(&mut out).varlong(value);
+            assert_eq!(Reader::new(&out).varlong(), Ok(value));
+            let Ok(value) = i32::try_from(value) else { continue };
+            let mut out = Vec::new();
+            Writer::new(&mut out).varint(value);
+            assert_eq!(Reader::new(&out).varint(), Ok(value));
+        }
+        for value in [i32::MAX, i32::MIN] {
+            let mut out = Vec::new();
+            Writer::new(&mut out).varint(value);
+            assert_eq!(Reader::new(&out).varint(), Ok(value));
+        }
+    }
+
+    #[test]
+    fn lengths_below_null_are_refused() {
+        assert_eq!(Reader::new(&[0xff, 0xff]).nullable_string(false), Ok(None));
+        assert_eq!(
+            Reader::new(&[0xff, 0xfe]).nullable_string(false),
+            Err(WireError::BadLength(-2))
+        );
+        assert_eq!(
+            Reader::new(&[0xff, 0xff, 0xff, 0xfe]).nullable_bytes(false),
+            Err(WireError::BadLength(-2))
+        );
+    }
+
+    #[test]
+    fn an_array_is_judged_by_the_bytes_that_remain() {
+        let three_of_four = [0, 0, 0, 3, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11];
+        assert_eq!(
+            Reader::new(&three_of_four).nullable_array(false, 4, Reader::int32),
+            Err(WireError::ArrayTooLong { count: 3, remaining: 11 })
+        );
+        let budget = Reader::new(&[0, 0, 0, 1, 0, 0, 0, 5]).with_budget(3).nullable_array(
+            false,
+            4,
+            Reader::int32,
+        );
+        assert_eq!(budget, Err(WireError::OverBudget { needed: 4, left: 3 }));
+    }
+
+    #[test]
+    fn a_known_tag_must_use_its_whole_payload() {
+        let section = [1, 0, 3, 0, 5, 9];
+        let read = |take: usize| {
+            Reader::new(&section).tagged_fields(|_, inner| inner.skip(take).map(|()| true))
+        };
+        assert_eq!(read(3), Ok(()));
+        assert_eq!(read(2), Err(WireError::TaggedFieldSize { tag: 0, left: 1 }));
+        assert!(matches!(read(4), Err(WireError::Truncated { .. })));
+        assert_eq!(Reader::new(&section).skip_tagged_fields(), Ok(()));
+    }
+}

@@ -28,15 +28,12 @@ fn module_list(apis: &[Api]) -> String {
     }
     out.push_str("\npub use api_key::ApiKey;\n\n");
     out.push_str(
-        "/// Calls a macro with `(ApiKey variant, request, response)` of every API.\n\
+        "/// Calls a macro with `(API, module, request, response)` of every API.\n\
          #[doc(hidden)]\n#[macro_export]\nmacro_rules! for_each_api {\n($callback:ident) => {\n$callback! {\n",
     );
     for api in apis {
         let (name, module) = (&api.name, &api.module);
-        let _ = writeln!(
-            out,
-            "({name}, $crate::wire::generated::{module}::{name}Request, $crate::wire::generated::{module}::{name}Response)"
-        );
+        let _ = writeln!(out, "({name}, {module}, {name}Request, {name}Response)");
     }
     out.push_str("}\n};\n}\n");
     out

@@ -10,8 +10,8 @@ use std::fs::File;
 use std::io::{self, Write as _};
 use std::rc::Rc;
 
-use super::syscall;
 use crate::io::ring::{Bell, Ring};
+use crate::io::syscall;
 
 /// The task that reads the eventfd. One per ring; `stop` it before the executor
 /// ends, or the descriptor leaks.

@@ -1,11 +1,16 @@
 //! `Env` of a shard.
 
-use std::cell::Cell;
-use std::future::Future;
+use std::cell::{Cell, RefCell};
+use std::future::{Future, poll_fn};
 use std::hash::{BuildHasher as _, RandomState};
+use std::panic::AssertUnwindSafe;
 use std::rc::Rc;
+use std::task::{Poll, Waker};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use futures_lite::FutureExt as _;
+
+use super::blocking::panic_text;
 use super::fs::GlommioFs;
 use super::slice::Slice;
 use crate::io::env::{Env, Task};
@@ -16,6 +21,9 @@ struct Inner {
     slice: Slice,
     start: Instant,
     random: Cell<u64>,
+    /// The first panic of a task, and whom to tell.
+    panic: RefCell<Option<String>>,
+    panic_waker: RefCell<Option<Waker>>,
 }
 
 /// The machine as one shard sees it. Made inside the shard's executor.
@@ -42,7 +50,22 @@ impl GlommioEnv {
             start: Instant::now(),
             // The keys of the standard hasher come from the system.
             random: Cell::new(RandomState::new().hash_one(0)),
+            panic: RefCell::default(),
+            panic_waker: RefCell::default(),
         }))
+    }
+
+    /// Waits for the first panic of a task that `spawn` started, and says what
+    /// it said: for whoever ends the shard then, and nobody else.
+    pub async fn task_panic(&self) -> String {
+        poll_fn(|context| match self.0.panic.take() {
+            Some(text) => Poll::Ready(text),
+            None => {
+                self.0.panic_waker.replace(Some(context.waker().clone()));
+                Poll::Pending
+            }
+        })
+        .await
     }
 
     /// The shard's slice.
@@ -80,7 +103,15 @@ impl Env for GlommioEnv {
     }
 
     fn spawn(&self, future: impl Future<Output = ()> + 'static) -> GlommioTask {
-        GlommioTask(glommio::spawn_local(future))
+        let inner = self.0.clone();
+        GlommioTask(glommio::spawn_local(async move {
+            if let Err(panic) = AssertUnwindSafe(future).catch_unwind().await {
+                inner.panic.borrow_mut().get_or_insert_with(|| panic_text(&*panic));
+                if let Some(waker) = inner.panic_waker.take() {
+                    waker.wake();
+                }
+            }
+        }))
     }
 
     fn sleep(&self, duration: Duration) -> impl Future<Output = ()> + 'static {

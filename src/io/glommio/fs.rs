@@ -98,7 +98,7 @@ impl FileSystem for GlommioFs {
 
     async fn sync_fs(&self, path: &Path) -> io::Result<()> {
         let path = path.to_owned();
-        blocking(move || super::syscall::syncfs(&fs::File::open(path)?)).await
+        blocking(move || crate::io::syscall::syncfs(&fs::File::open(path)?)).await
     }
 
     async fn len(&self, path: &Path) -> io::Result<u64> {

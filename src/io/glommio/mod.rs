@@ -10,9 +10,8 @@ mod env;
 mod file;
 mod fs;
 mod slice;
-mod syscall;
 
-pub use blocking::blocking;
+pub use blocking::{blocking, panic_text};
 pub use doorbell::Doorbell;
 pub use env::{GlommioEnv, GlommioTask};
 pub use file::GlommioFile;

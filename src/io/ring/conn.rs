@@ -1,6 +1,7 @@
 //! One connection of a ring: what is armed, what was asked for, and the rules
 //! that lead from one to the other. All of it under the ring's `RefCell`.
 
+use std::collections::VecDeque;
 use std::io;
 use std::net::Shutdown;
 use std::os::fd::OwnedFd;
@@ -140,13 +141,39 @@ impl State {
             return;
         }
         assert!(conn.fill.is_none() && !conn.filling, "one large frame at a time");
+        conn.fill = Some(Fill { chunk, want });
+        self.redeliver(id);
+        let Some(conn) = self.conn(id) else { return };
         if conn.ended {
-            self.events.push_back(Event::Filled { conn: id, chunk, complete: false });
+            if let Some(Fill { chunk, .. }) = conn.fill.take() {
+                self.events.push_back(Event::Filled { conn: id, chunk, complete: false });
+            }
+        } else if conn.fill.is_some() {
+            self.disarm(id);
+            self.arm(id);
+        }
+    }
+
+    /// What came in before the large frame was asked for, and was not reported
+    /// yet, belongs to the frame.
+    fn redeliver(&mut self, id: ConnId) {
+        let is_mine = |event: &Event| match event {
+            Event::Received { conn, .. } | Event::ReceiveEnded { conn, .. } => *conn == id,
+            _ => false,
+        };
+        if !self.events.iter().any(is_mine) {
             return;
         }
-        conn.fill = Some(Fill { chunk, want });
-        self.disarm(id);
-        self.arm(id);
+        let (mine, others): (VecDeque<_>, _) =
+            std::mem::take(&mut self.events).into_iter().partition(is_mine);
+        self.events = others;
+        for event in mine {
+            match event {
+                Event::Received { data, .. } => self.deliver(id, data),
+                Event::ReceiveEnded { cause, .. } => self.end(id, cause),
+                _ => unreachable!("only these two were taken"),
+            }
+        }
     }
 
     /// A receive completed, perhaps not for the last time.

@@ -24,26 +24,26 @@ pub mod produce;
 
 pub use api_key::ApiKey;
 
-/// Calls a macro with `(ApiKey variant, request, response)` of every API.
+/// Calls a macro with `(API, module, request, response)` of every API.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! for_each_api {
 ($callback:ident) => {
 $callback! {
-(Produce, $crate::wire::generated::produce::ProduceRequest, $crate::wire::generated::produce::ProduceResponse)
-(Fetch, $crate::wire::generated::fetch::FetchRequest, $crate::wire::generated::fetch::FetchResponse)
-(ListOffsets, $crate::wire::generated::list_offsets::ListOffsetsRequest, $crate::wire::generated::list_offsets::ListOffsetsResponse)
-(Metadata, $crate::wire::generated::metadata::MetadataRequest, $crate::wire::generated::metadata::MetadataResponse)
-(FindCoordinator, $crate::wire::generated::find_coordinator::FindCoordinatorRequest, $crate::wire::generated::find_coordinator::FindCoordinatorResponse)
-(ApiVersions, $crate::wire::generated::api_versions::ApiVersionsRequest, $crate::wire::generated::api_versions::ApiVersionsResponse)
-(CreateTopics, $crate::wire::generated::create_topics::CreateTopicsRequest, $crate::wire::generated::create_topics::CreateTopicsResponse)
-(DeleteTopics, $crate::wire::generated::delete_topics::DeleteTopicsRequest, $crate::wire::generated::delete_topics::DeleteTopicsResponse)
-(InitProducerId, $crate::wire::generated::init_producer_id::InitProducerIdRequest, $crate::wire::generated::init_producer_id::InitProducerIdResponse)
-(OffsetForLeaderEpoch, $crate::wire::generated::offset_for_leader_epoch::OffsetForLeaderEpochRequest, $crate::wire::generated::offset_for_leader_epoch::OffsetForLeaderEpochResponse)
-(DescribeConfigs, $crate::wire::generated::describe_configs::DescribeConfigsRequest, $crate::wire::generated::describe_configs::DescribeConfigsResponse)
-(CreatePartitions, $crate::wire::generated::create_partitions::CreatePartitionsRequest, $crate::wire::generated::create_partitions::CreatePartitionsResponse)
-(DescribeCluster, $crate::wire::generated::describe_cluster::DescribeClusterRequest, $crate::wire::generated::describe_cluster::DescribeClusterResponse)
-(DescribeTopicPartitions, $crate::wire::generated::describe_topic_partitions::DescribeTopicPartitionsRequest, $crate::wire::generated::describe_topic_partitions::DescribeTopicPartitionsResponse)
+(Produce, produce, ProduceRequest, ProduceResponse)
+(Fetch, fetch, FetchRequest, FetchResponse)
+(ListOffsets, list_offsets, ListOffsetsRequest, ListOffsetsResponse)
+(Metadata, metadata, MetadataRequest, MetadataResponse)
+(FindCoordinator, find_coordinator, FindCoordinatorRequest, FindCoordinatorResponse)
+(ApiVersions, api_versions, ApiVersionsRequest, ApiVersionsResponse)
+(CreateTopics, create_topics, CreateTopicsRequest, CreateTopicsResponse)
+(DeleteTopics, delete_topics, DeleteTopicsRequest, DeleteTopicsResponse)
+(InitProducerId, init_producer_id, InitProducerIdRequest, InitProducerIdResponse)
+(OffsetForLeaderEpoch, offset_for_leader_epoch, OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse)
+(DescribeConfigs, describe_configs, DescribeConfigsRequest, DescribeConfigsResponse)
+(CreatePartitions, create_partitions, CreatePartitionsRequest, CreatePartitionsResponse)
+(DescribeCluster, describe_cluster, DescribeClusterRequest, DescribeClusterResponse)
+(DescribeTopicPartitions, describe_topic_partitions, DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse)
 }
 };
 }
