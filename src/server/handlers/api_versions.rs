@@ -53,11 +53,7 @@ pub(in crate::server) fn unsupported_version() -> ApiVersionsResponse {
     }
 }
 
-fn respond(
-    version: i16,
-    body: &ApiVersionsRequest,
-    identity: Identity<'_>,
-) -> ApiVersionsResponse {
+fn respond(version: i16, body: &ApiVersionsRequest, identity: Identity<'_>) -> ApiVersionsResponse {
     let refuse = |code: ErrorCode| ApiVersionsResponse {
         error_code: code.code(),
         ..ApiVersionsResponse::default()
@@ -102,8 +98,7 @@ fn keys() -> impl Iterator<Item = ApiVersion> {
 
 /// The features that clients of this version can be told about.
 fn supported(version: i16, features: Vec<SupportedFeatureKey>) -> Vec<SupportedFeatureKey> {
-    let tell =
-        |f: &SupportedFeatureKey| version >= FEATURE_MIN_ZERO_FROM || f.min_version > 0;
+    let tell = |f: &SupportedFeatureKey| version >= FEATURE_MIN_ZERO_FROM || f.min_version > 0;
     features.into_iter().filter(tell).collect()
 }
 
@@ -129,8 +124,7 @@ mod tests {
     use super::*;
     use crate::wire::Message;
 
-    const US: Identity<'_> =
-        Identity { cluster_id: Some("c1"), node: NodeId(1), feature_level: 1 };
+    const US: Identity<'_> = Identity { cluster_id: Some("c1"), node: NodeId(1), feature_level: 1 };
 
     fn named() -> ApiVersionsRequest {
         ApiVersionsRequest {

@@ -53,11 +53,8 @@ fn nodes(
         })
     };
     let brokers: Vec<_> = image.nodes().filter_map(broker).collect();
-    let operations = if body.include_cluster_authorized_operations {
-        CLUSTER_OPERATIONS
-    } else {
-        i32::MIN
-    };
+    let operations =
+        if body.include_cluster_authorized_operations { CLUSTER_OPERATIONS } else { i32::MIN };
     DescribeClusterResponse {
         cluster_id: image.cluster_id().unwrap_or_default().into(),
         controller_id: if brokers.iter().any(|b| b.broker_id == here.0) { here.0 } else { -1 },
@@ -207,9 +204,13 @@ mod tests {
     #[test]
     fn describe_cluster_refuses_endpoints_that_it_has_not() {
         let image = testing::image(&[]);
-        for (version, endpoint, code) in [(0, 2, 42), (1, 2, 114), (2, 2, 114), (1, 3, 115), (2, -1, 115)] {
-            let body =
-                DescribeClusterRequest { endpoint_type: endpoint, ..DescribeClusterRequest::default() };
+        for (version, endpoint, code) in
+            [(0, 2, 42), (1, 2, 114), (2, 2, 114), (1, 3, 115), (2, -1, 115)]
+        {
+            let body = DescribeClusterRequest {
+                endpoint_type: endpoint,
+                ..DescribeClusterRequest::default()
+            };
             let response = nodes(&image, "PLAINTEXT", NodeId(1), version, &body);
             assert_eq!(response.error_code, code, "version {version}, type {endpoint}");
             assert!(response.brokers.is_empty());
@@ -217,7 +218,11 @@ mod tests {
         }
     }
 
-    fn ask(names: &[&str], limit: i32, cursor: Option<(&str, i32)>) -> DescribeTopicPartitionsRequest {
+    fn ask(
+        names: &[&str],
+        limit: i32,
+        cursor: Option<(&str, i32)>,
+    ) -> DescribeTopicPartitionsRequest {
         DescribeTopicPartitionsRequest {
             topics: names.iter().map(|name| dtp::TopicRequest { name: (*name).into() }).collect(),
             response_partition_limit: limit,
@@ -260,10 +265,7 @@ mod tests {
     fn c111_names_that_do_not_exist_and_cursors_that_cannot_be() {
         let image = testing::image(&[("a", 1)]);
         let response = page(&image, "PLAINTEXT", 2000, ask(&["zz", "x y", "a", "a"], 2000, None));
-        assert_eq!(
-            brief(&response),
-            [("a", 0, vec![0]), ("x y", 17, vec![]), ("zz", 3, vec![])]
-        );
+        assert_eq!(brief(&response), [("a", 0, vec![0]), ("x y", 17, vec![]), ("zz", 3, vec![])]);
         for cursor in [("b", 0), ("a", -1)] {
             let response = page(&image, "PLAINTEXT", 2000, ask(&["a"], 10, Some(cursor)));
             assert_eq!(brief(&response), [("a", 42, vec![])]);

@@ -41,10 +41,8 @@ pub(in crate::server) async fn describe<E: Env>(
     body: DescribeConfigsRequest,
 ) -> DescribeConfigsResponse {
     let context = &request.context;
-    let columns = Columns {
-        synonyms: body.include_synonyms,
-        documentation: body.include_documentation,
-    };
+    let columns =
+        Columns { synonyms: body.include_synonyms, documentation: body.include_documentation };
     let mut seen = HashSet::new();
     let mut results = Vec::with_capacity(body.resources.len().min(RESOURCES_MAX));
     for resource in body.resources {
@@ -186,8 +184,7 @@ mod tests {
     const ALL: Columns = Columns { synonyms: true, documentation: true };
 
     fn described(name: &'static str, is_sensitive: bool) -> DescribedConfig {
-        let synonym =
-            Synonym { name, value: Some("1".into()), source: ConfigSource::StaticBroker };
+        let synonym = Synonym { name, value: Some("1".into()), source: ConfigSource::StaticBroker };
         DescribedConfig {
             name,
             value: Some("1".into()),
@@ -211,8 +208,7 @@ mod tests {
         assert_eq!(row(described("secret", true), ALL).value, None);
         let rows = vec![row_all, bare];
         for version in 1..=4 {
-            let resource =
-                DescribeConfigsResource { resource_type: TOPIC, ..Default::default() };
+            let resource = DescribeConfigsResource { resource_type: TOPIC, ..Default::default() };
             let results = vec![
                 result(resource.clone(), Ok(rows.clone())),
                 result(resource, Err((ErrorCode::InvalidRequest, "no".into()))),

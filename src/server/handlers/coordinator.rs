@@ -56,9 +56,7 @@ fn respond(version: i16, body: FindCoordinatorRequest) -> FindCoordinatorRespons
 fn judge(version: i16, key_type: i8) -> (ErrorCode, &'static str) {
     match key_type {
         GROUP => (ErrorCode::CoordinatorNotAvailable, "this broker has no groups yet"),
-        TRANSACTION => {
-            (ErrorCode::CoordinatorNotAvailable, "this broker has no transactions yet")
-        }
+        TRANSACTION => (ErrorCode::CoordinatorNotAvailable, "this broker has no transactions yet"),
         SHARE if version >= SHARE_FROM => {
             (ErrorCode::CoordinatorNotAvailable, "this broker has no share groups yet")
         }

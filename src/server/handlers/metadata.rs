@@ -15,9 +15,7 @@ use crate::wire::generated::metadata::{
 };
 
 use super::super::context::{Context, Request};
-use super::support::{
-    CLUSTER_OPERATIONS, TOPIC_OPERATIONS, command, partition_answer,
-};
+use super::support::{CLUSTER_OPERATIONS, TOPIC_OPERATIONS, command, partition_answer};
 
 /// Topics that one request may create by naming them. The rest is answered as
 /// unknown, which clients retry.
@@ -161,7 +159,10 @@ async fn auto_create<E: Env>(
             .collect(),
         Ok(reply) => unreachable!("AutoCreate answered {reply:?}"),
         Err(error) => {
-            tracing::warn!("topics named by a client were not created ({names_text}): {}", error.message);
+            tracing::warn!(
+                "topics named by a client were not created ({names_text}): {}",
+                error.message
+            );
             BTreeMap::new()
         }
     }
@@ -272,10 +273,7 @@ fn brokers(image: &Image, listener: &str) -> Vec<MetadataResponseBroker> {
     image.nodes().filter_map(broker).collect()
 }
 
-fn response<E: Env>(
-    context: &Context<E>,
-    topics: Vec<MetadataResponseTopic>,
-) -> MetadataResponse {
+fn response<E: Env>(context: &Context<E>, topics: Vec<MetadataResponseTopic>) -> MetadataResponse {
     let image = context.metadata.image();
     let brokers = brokers(&image, &context.listener);
     // Any node passes commands on, so this one will do (Kafka names any, too).
@@ -312,7 +310,11 @@ mod tests {
         MetadataRequestTopic { topic_id: id.0, name: None }
     }
 
-    fn answer(image: &Image, version: i16, topics: Option<Vec<MetadataRequestTopic>>) -> Vec<MetadataResponseTopic> {
+    fn answer(
+        image: &Image,
+        version: i16,
+        topics: Option<Vec<MetadataRequestTopic>>,
+    ) -> Vec<MetadataResponseTopic> {
         let found = match asked(version, topics) {
             Ok(asked) => find(image, asked, &BTreeMap::new()),
             Err(topics) => return topics,
@@ -378,7 +380,8 @@ mod tests {
     fn c22_addresses_are_those_of_the_listener() {
         let image = testing::image(&[("a", 1)]);
         let brokers_here = brokers(&image, "PLAINTEXT");
-        let seen: Vec<_> = brokers_here.iter().map(|b| (b.node_id, b.host.as_str(), b.port)).collect();
+        let seen: Vec<_> =
+            brokers_here.iter().map(|b| (b.node_id, b.host.as_str(), b.port)).collect();
         assert_eq!(seen, [(1, "broker.example", 9092)]);
         let inside = brokers(&image, "INTERNAL");
         assert_eq!((inside[0].host.as_str(), inside[0].port), ("10.0.0.1", 9093));

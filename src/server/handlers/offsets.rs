@@ -101,8 +101,13 @@ impl Duplicates {
         }
         match self.0.get_mut(&(topic.to_owned(), partition)) {
             None => Mention::Only,
-            Some(answered) if std::mem::replace(answered, true) => Mention::Again,
-            Some(_) => Mention::FirstOfMany,
+            Some(answered) => {
+                if std::mem::replace(answered, true) {
+                    Mention::Again
+                } else {
+                    Mention::FirstOfMany
+                }
+            }
         }
     }
 }
@@ -333,7 +338,8 @@ mod tests {
 
     #[test]
     fn c61_a_partition_named_twice_is_refused_once() {
-        let mut duplicates = Duplicates::of(&topics(&[("a", &[0, 1, 0]), ("b", &[0]), ("a", &[0])]));
+        let mut duplicates =
+            Duplicates::of(&topics(&[("a", &[0, 1, 0]), ("b", &[0]), ("a", &[0])]));
         assert_eq!(duplicates.judge("a", 0), Mention::FirstOfMany);
         assert_eq!(duplicates.judge("a", 1), Mention::Only);
         assert_eq!(duplicates.judge("a", 0), Mention::Again);
@@ -352,8 +358,7 @@ mod tests {
 
     #[test]
     fn c58_c59_answers_fit_every_version() {
-        let found =
-            Answer { offset: Offset(7), timestamp: Timestamp(9), epoch: LeaderEpoch(2) };
+        let found = Answer { offset: Offset(7), timestamp: Timestamp(9), epoch: LeaderEpoch(2) };
         for version in 1..=11 {
             let partitions = vec![
                 listed(version, 0, Ok(found)),

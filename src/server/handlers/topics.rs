@@ -132,11 +132,10 @@ fn to_delete(
         let by_name = |name| TopicRef { name: Some(name), id: TopicId::NONE };
         names.into_iter().map(by_name).collect()
     } else {
-        let either =
-            |t: crate::wire::generated::delete_topics::DeleteTopicState| TopicRef {
-                name: t.name,
-                id: TopicId(t.topic_id),
-            };
+        let either = |t: crate::wire::generated::delete_topics::DeleteTopicState| TopicRef {
+            name: t.name,
+            id: TopicId(t.topic_id),
+        };
         topics.into_iter().map(either).collect()
     }
 }
@@ -209,9 +208,7 @@ fn added(result: AddPartitionsResult) -> CreatePartitionsTopicResult {
 mod tests {
     use super::*;
     use crate::cluster::CreatedTopic;
-    use crate::wire::generated::create_topics::{
-        CreatableReplicaAssignment, CreatableTopicConfig,
-    };
+    use crate::wire::generated::create_topics::{CreatableReplicaAssignment, CreatableTopicConfig};
     use crate::wire::generated::delete_topics::DeleteTopicState;
     use crate::wire::{Message, Reader};
 
