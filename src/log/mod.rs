@@ -15,6 +15,6 @@ pub use config::{DurabilityClass, JournalConfig, KnownLog, LogConfig, LogPools, 
 pub use epoch_cache::{EpochCache, EpochEntry};
 pub use error::{AppendError, Error, FatalReason, Result};
 pub use set::{
-    Appended, ColdRead, LogHandle, LogSet, ReadOutcome, Recovered, RecoveredBatch,
-    Recovery, Slices, TimestampOffset,
+    Appended, ColdRead, LogHandle, LogSet, ReadOutcome, Recovered, RecoveredBatch, Recovery,
+    Slices, TimestampOffset,
 };
