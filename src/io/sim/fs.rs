@@ -12,7 +12,7 @@ use std::task::{Context, Poll, Waker};
 use super::disk::{Fate, Ino};
 use super::faults::FaultOp;
 use super::rng::Rng;
-use super::world::{How, Node, Op, World};
+use super::world::{How, Killed, Node, Op, World};
 use crate::io::chunk::{ChunkMut, ChunkSlice, PAGE};
 use crate::io::env::{DirEntry, File, FileSystem, OpenMode};
 
@@ -50,12 +50,12 @@ struct Label {
     path: Rc<PathBuf>,
     pos: u64,
     len: usize,
-    head: Vec<u8>,
+    data: Option<ChunkSlice>,
 }
 
 impl Label {
     fn new(name: &'static str, path: &Path) -> Self {
-        Self { name, path: Rc::new(path.to_owned()), pos: 0, len: 0, head: Vec::new() }
+        Self { name, path: Rc::new(path.to_owned()), pos: 0, len: 0, data: None }
     }
 }
 
@@ -90,8 +90,8 @@ impl SimFs {
                     waker.wake();
                 }
             });
-            let Label { name, path, pos, len, head } = label;
-            inner.submit(Op { node: self.node, name, path, pos, len, head, effect });
+            let Label { name, path, pos, len, data } = label;
+            inner.submit(Op { node: self.node, name, path, pos, len, data, effect });
         }
         Pending(slot)
     }
@@ -258,8 +258,7 @@ impl FileSystem for SimFs {
         file.set_len(0).await?;
         let text = path.display().to_string();
         let ino = file.0.ino;
-        let head = bytes[..bytes.len().min(128)].to_vec();
-        let label = Label { len: bytes.len(), head, ..Label::new("write", path) };
+        let label = Label { len: bytes.len(), ..Label::new("write", path) };
         self.submit(label, move |node, rng, how| match how {
             How::Finish => Some(
                 node.faults
@@ -304,7 +303,7 @@ impl SimFile {
     }
 
     fn label(&self, name: &'static str, pos: u64, len: usize) -> Label {
-        Label { name, path: self.0.path.clone(), pos, len, head: Vec::new() }
+        Label { name, path: self.0.path.clone(), pos, len, data: None }
     }
 
     fn text(&self) -> String {
@@ -369,7 +368,7 @@ impl File for SimFile {
         let bad = self.misaligned(data.as_ptr() as usize, data.len(), pos);
         let (ino, text, mode) = (self.0.ino, self.text(), self.0.mode);
         let mut label = self.label("write", pos, data.len());
-        label.head = data[..data.len().min(128)].to_vec();
+        label.data = Some(data.clone());
         self.0.fs.submit(label, move |node, rng, how| {
             if bad || !mode.write {
                 return Some(Err(errno(if bad { libc::EINVAL } else { libc::EBADF })));
@@ -395,8 +394,8 @@ impl File for SimFile {
     }
 
     fn write_now(&self, data: &[u8], pos: u64) -> io::Result<()> {
-        let mut inner = self.0.fs.world.inner.borrow_mut();
-        let inner = &mut *inner;
+        let mut guard = self.0.fs.world.inner.borrow_mut();
+        let inner = &mut *guard;
         let (path, len) = (self.0.path.clone(), data.len());
         inner.note(0x90 ^ pos ^ (len as u64) << 32, || {
             format!("inline write {} pos {pos} len {len}", path.display())
@@ -410,7 +409,16 @@ impl File for SimFile {
         }
         check_room(node, self.0.ino, pos + data.len() as u64)?;
         node.faults.check(FaultOp::Write, &self.text(), &mut inner.rng)?;
-        node.disk.write(self.0.ino, pos, data, self.0.mode.sync);
+        if inner.dies_here() {
+            // The death comes in the middle of the copy to the page cache.
+            let taken = &data[..inner.rng.index(data.len() + 1)];
+            if !taken.is_empty() {
+                inner.nodes[self.0.fs.node].disk.write(self.0.ino, pos, taken, false);
+            }
+            drop(guard);
+            std::panic::resume_unwind(Box::new(Killed));
+        }
+        inner.nodes[self.0.fs.node].disk.write(self.0.ino, pos, data, self.0.mode.sync);
         Ok(())
     }
 

@@ -179,6 +179,25 @@ fn the_page_cache_survives_the_process_and_not_the_power() {
 }
 
 #[test]
+fn the_process_may_die_within_an_inline_write() {
+    let (mut whole, mut part) = (0, 0);
+    for seed in 0..SEEDS {
+        let sim = Sim::new(seed);
+        let env = sim.env();
+        let file = sim.run_until(fresh(&env, "/ring", OpenMode::BUFFERED));
+        sim.crash_after(Some(1));
+        let ended = sim.run(async { file.write_now(&[1; 100], 0).unwrap() });
+        drop(file);
+        let (sim, _) = sim.crash(Crash::Process);
+        let len = content(&sim, "/ring").unwrap().len();
+        assert!(len == 100 || ended == Err(Stop::CrashPoint));
+        whole += u64::from(ended.is_ok());
+        part += u64::from(len < 100);
+    }
+    assert!(whole > 20 && part > 20, "{whole} whole, {part} part");
+}
+
+#[test]
 fn a_process_crash_does_not_make_anything_durable() {
     let mut lost = 0;
     for seed in 0..SEEDS {

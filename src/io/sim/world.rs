@@ -7,6 +7,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::rc::Rc;
@@ -17,6 +18,7 @@ use std::time::Duration;
 use super::disk::{Crash, CrashReport, Disk, Fate, LostWrite};
 use super::exec::{SimEnv, TaskId, TaskSlot, TaskWaker};
 use super::{Faults, Rng};
+use crate::io::chunk::ChunkSlice;
 
 /// A node of a world, from 0.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -74,10 +76,16 @@ pub(super) struct Op {
     pub(super) path: Rc<PathBuf>,
     pub(super) pos: u64,
     pub(super) len: usize,
-    /// First bytes of a write.
-    pub(super) head: Vec<u8>,
-    pub(super) effect: Box<dyn FnOnce(&mut Node, &mut Rng, How)>,
+    /// What a write writes.
+    pub(super) data: Option<ChunkSlice>,
+    pub(super) effect: Effect,
 }
+
+/// What an operation does to its node when it ends.
+pub(super) type Effect = Box<dyn FnOnce(&mut Node, &mut Rng, How)>;
+
+/// Unwinds out of a poll when the process dies in the middle of it.
+pub(super) struct Killed;
 
 pub(super) struct Timer {
     pub(super) done: Cell<bool>,
@@ -108,6 +116,7 @@ pub(super) struct Inner {
     next_event: u64,
     pub(super) nodes: Vec<Node>,
     steps: u64,
+    crash_at: Option<u64>,
     hash: u64,
     trace: Option<VecDeque<String>>,
 }
@@ -126,6 +135,16 @@ impl Inner {
             }
             trace.push_back(format!("{:>8} {:>12?} {}", self.steps, self.now, line()));
         }
+    }
+
+    fn crash_is_due(&mut self) -> bool {
+        self.crash_at.take_if(|at| *at <= self.steps).is_some()
+    }
+
+    /// Whether the process dies within the present poll, at this point.
+    pub(super) fn dies_here(&mut self) -> bool {
+        let last = self.crash_at.is_some_and(|at| at <= self.steps);
+        last && self.rng.chance(500) && self.crash_at.take().is_some()
     }
 
     fn at(&mut self, when: Duration, event: Event) {
@@ -209,7 +228,8 @@ impl World {
         }
         let next_event = inner.events.keys().next().copied();
         let due = next_event.is_some_and(|(when, _)| when <= inner.now);
-        if !ready.is_empty() && !(due && inner.rng.chance(500)) {
+        let waits = due && inner.rng.chance(500);
+        if !ready.is_empty() && !waits {
             let pick = inner.rng.index(ready.len());
             return Step::Poll(ready.swap_remove(pick));
         }
@@ -265,7 +285,6 @@ const MAIN: TaskId = 0;
 /// A simulated world. One thread, no real time.
 pub struct Sim {
     world: Rc<World>,
-    crash_after: Cell<Option<u64>>,
 }
 
 impl Sim {
@@ -287,12 +306,13 @@ impl Sim {
             next_event: 0,
             nodes: Vec::new(),
             steps: 0,
+            crash_at: None,
             hash: 0xcbf2_9ce4_8422_2325 ^ seed,
             trace: None,
         };
         let world =
             World { inner: RefCell::new(inner), ready: Arc::default(), closed: RefCell::default() };
-        let sim = Self { world: Rc::new(world), crash_after: Cell::new(None) };
+        let sim = Self { world: Rc::new(world) };
         sim.add_node();
         sim
     }
@@ -336,23 +356,29 @@ impl Sim {
         waker.wake_up();
         let handle = Waker::from(waker.clone());
         let mut context = Context::from_waker(&handle);
-        let outcome = loop {
-            if self.crash_after.get().is_some_and(|at| self.steps() >= at) {
-                self.crash_after.set(None);
-                break Err(Stop::CrashPoint);
-            }
-            match self.world.next() {
-                Step::Poll(MAIN) => {
-                    waker.taken();
-                    self.world.inner.borrow_mut().note(0x60, || "poll   main".to_owned());
-                    if let Poll::Ready(value) = future.as_mut().poll(&mut context) {
-                        break Ok(value);
-                    }
+        let drive = AssertUnwindSafe(|| {
+            loop {
+                if self.world.inner.borrow_mut().crash_is_due() {
+                    break Err(Stop::CrashPoint);
                 }
-                Step::Poll(id) => self.world.poll_task(id),
-                Step::Fired => {}
-                Step::Idle => break Err(Stop::Deadlock),
+                match self.world.next() {
+                    Step::Poll(MAIN) => {
+                        waker.taken();
+                        self.world.inner.borrow_mut().note(0x60, || "poll   main".to_owned());
+                        if let Poll::Ready(value) = future.as_mut().poll(&mut context) {
+                            break Ok(value);
+                        }
+                    }
+                    Step::Poll(id) => self.world.poll_task(id),
+                    Step::Fired => {}
+                    Step::Idle => break Err(Stop::Deadlock),
+                }
             }
+        });
+        let outcome = match catch_unwind(drive) {
+            Ok(outcome) => outcome,
+            Err(panic) if panic.is::<Killed>() => Err(Stop::CrashPoint),
+            Err(panic) => resume_unwind(panic),
         };
         self.world.lock_ready().retain(|id| *id != MAIN);
         outcome
@@ -374,9 +400,11 @@ impl Sim {
         self.world.inner.borrow().steps
     }
 
-    /// `run` stops with [`Stop::CrashPoint`] after this many more steps.
+    /// `run` stops with [`Stop::CrashPoint`] after this many more steps, or in
+    /// the middle of an inline write of the last of them.
     pub fn crash_after(&self, steps: Option<u64>) {
-        self.crash_after.set(steps.map(|n| self.steps() + n));
+        let mut inner = self.world.inner.borrow_mut();
+        inner.crash_at = steps.map(|n| inner.steps + n);
     }
 
     /// Ends the present incarnation of every node; the world goes on with
@@ -429,7 +457,7 @@ impl Sim {
                         len: op.len,
                         fate,
                         in_flight: true,
-                        head: op.head,
+                        data: op.data.map(|data| data.to_vec()).unwrap_or_default(),
                     });
                 } else {
                     report.in_flight.push(op.name);
@@ -502,8 +530,11 @@ impl Sim {
 impl Drop for Sim {
     fn drop(&mut self) {
         // Tasks hold the world through their environments: break the circle.
-        let tasks = std::mem::take(&mut self.world.inner.borrow_mut().tasks);
-        let events = std::mem::take(&mut self.world.inner.borrow_mut().events);
+        // (A panic may come from within a step; then all of it leaks.)
+        let Ok(mut inner) = self.world.inner.try_borrow_mut() else { return };
+        let tasks = std::mem::take(&mut inner.tasks);
+        let events = std::mem::take(&mut inner.events);
+        drop(inner);
         drop(tasks);
         drop(events);
     }

@@ -74,8 +74,8 @@ pub struct LostWrite {
     pub fate: Fate,
     /// Whether it had not yet completed.
     pub in_flight: bool,
-    /// Its first bytes (at most 128), for in-flight writes.
-    pub head: Vec<u8>,
+    /// What it wrote, when it was in flight (else empty).
+    pub data: Vec<u8>,
 }
 
 /// What a crash did, for counters and messages.

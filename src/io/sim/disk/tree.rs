@@ -299,8 +299,8 @@ impl Tree {
                     let path = names_before.get(&ino).cloned().unwrap_or_default();
                     file.power_cut(rng, |pos, len, fate| {
                         let path = path.clone();
-                        let (in_flight, head) = (false, Vec::new());
-                        report.writes.push(LostWrite { path, pos, len, fate, in_flight, head });
+                        let (in_flight, data) = (false, Vec::new());
+                        report.writes.push(LostWrite { path, pos, len, fate, in_flight, data });
                     });
                 }
             }
