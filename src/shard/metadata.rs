@@ -217,8 +217,7 @@ impl<E: Env> Metadata<E> {
         let mut builder = BatchBuilder::new(Compression::None).base_timestamp(now);
         for record in records {
             let value = crate::cluster::encode(record);
-            let record =
-                NewRecord { timestamp: now, key: None, value: Some(&value), headers: &[] };
+            let record = NewRecord { timestamp: now, key: None, value: Some(&value), headers: &[] };
             builder.push(&record);
         }
         let batch = builder.build().map_err(|_| ErrorCode::UnknownServerError)?;
