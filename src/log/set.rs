@@ -254,6 +254,14 @@ impl<E: Env> LogSet<E> {
         self.shared.state.borrow().log(handle)?.epochs.latest()
     }
 
+    /// The epoch of the record at `offset`, or of the one that will be there.
+    #[must_use]
+    pub fn epoch_at(&self, handle: LogHandle, offset: Offset) -> Option<LeaderEpoch> {
+        let state = self.shared.state.borrow();
+        let entries = state.log(handle)?.epochs.entries();
+        Some(entries.iter().rev().find(|entry| entry.start <= offset)?.epoch)
+    }
+
     /// Stores a producer snapshot taken at `at`; keeps the two latest.
     pub async fn put_producer_snapshot(
         &self,
