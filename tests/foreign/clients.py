@@ -124,17 +124,25 @@ def read_all(bootstrap: str, topic: str, partitions: int, **options):
             if end > 0:
                 left[partition] = end - 1
         consumer.assign([TopicPartition(topic, partition, 0) for partition in left])
+        unread = sum(last + 1 for last in left.values())
+        progress = time.monotonic()
         while left:
-            messages = consumer.consume(10_000, timeout=30)
-            assert messages, f"confluent-kafka waits in vain for {left} of {topic}"
+            # The call waits for as many as it is asked for, so it must never be asked for more than there are.
+            messages = consumer.consume(max(1, min(unread, 10_000)), timeout=0.5)
+            if messages:
+                progress = time.monotonic()
+            assert time.monotonic() < progress + 30, f"confluent-kafka waits in vain for {left} of {topic}"
             for message in messages:
                 if message.error() is not None:
+                    if message.error().retriable() or message.error().code() in _RETRIABLE:
+                        continue
                     raise AssertionError(f"confluent-kafka read {message.error()} from {topic}")
+                unread -= 1
                 # Records appended after the ends were asked for are not wanted.
                 if message.offset() <= left.get(message.partition(), -1):
                     yield message
-                if left.get(message.partition(), message.offset() + 1) <= message.offset():
-                    del left[message.partition()]
+                    if message.offset() == left[message.partition()]:
+                        del left[message.partition()]
     finally:
         consumer.close()
 

@@ -19,16 +19,13 @@ import org.apache.kafka.common.utils.internals.Exit;
  * standard output and error to, the class, and its arguments. The answer is a line "exit CODE" on standard output.
  */
 public final class ToolHost {
-    /** Carries the exit code out of a tool that asked to end the JVM. */
+    /** Unwinds a tool that asked to end the JVM. */
     private static final class Ended extends RuntimeException {
         private static final long serialVersionUID = 1L;
-        final int code;
-
-        Ended(int code) {
-            super("exit " + code);
-            this.code = code;
-        }
     }
+
+    /** The exit code that the tool asked for first; some catch the exception and then ask for another. */
+    private static Integer asked;
 
     private static final List<Runnable> HOOKS = new ArrayList<>();
 
@@ -36,8 +33,8 @@ public final class ToolHost {
 
     public static void main(String[] ignored) throws Exception {
         PrintStream answers = System.out;
-        Exit.setExitProcedure((code, message) -> { throw new Ended(code); });
-        Exit.setHaltProcedure((code, message) -> { throw new Ended(code); });
+        Exit.setExitProcedure((code, message) -> end(code));
+        Exit.setHaltProcedure((code, message) -> end(code));
         // The console producer sends what it still holds in a hook, so the hooks run when their tool ends.
         Exit.setShutdownHookAdder((name, hook) -> HOOKS.add(hook));
         BufferedReader commands = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
@@ -68,17 +65,24 @@ public final class ToolHost {
         }
     }
 
+    private static void end(int code) {
+        if (asked == null) {
+            asked = code;
+        }
+        throw new Ended();
+    }
+
     private static int call(String name, String[] arguments) throws ReflectiveOperationException {
+        asked = null;
         try {
             Class.forName(name).getMethod("main", String[].class).invoke(null, (Object) arguments);
-            return 0;
         } catch (InvocationTargetException e) {
-            if (e.getCause() instanceof Ended ended) {
-                return ended.code;
+            if (asked == null) {
+                e.getCause().printStackTrace();
+                return 70;
             }
-            e.getCause().printStackTrace();
-            return 70;
         }
+        return asked == null ? 0 : asked;
     }
 
     private static PrintStream open(String path) throws Exception {
