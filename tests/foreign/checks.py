@@ -19,11 +19,14 @@ def main() -> None:
     options = parser.parse_args()
     checks = [check for check in admin.CHECKS + roundtrip.CHECKS if options.match in check.__name__]
     assert checks, f"no check is named like {options.match!r}"
-    with scratch("checks") as directory, ToolHost(directory / "tools") as host:
-        with PEERS[options.peer](directory / "broker") as broker:
-            broker.start()
-            run_all(checks, Context(broker, host, directory))
-            broker.stop()
+    with (
+        scratch("checks") as directory,
+        ToolHost(directory / "tools") as host,
+        PEERS[options.peer](directory / "broker") as broker,
+    ):
+        broker.start()
+        run_all(checks, Context(broker, host, directory))
+        broker.stop()
 
 
 if __name__ == "__main__":

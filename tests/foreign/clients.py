@@ -134,7 +134,7 @@ def read_all(bootstrap: str, topic: str, partitions: int, **options):
             assert time.monotonic() < progress + 30, f"confluent-kafka waits in vain for {left} of {topic}"
             for message in messages:
                 if message.error() is not None:
-                    if message.error().retriable() or message.error().code() in _RETRIABLE:
+                    if _passes(message.error()):
                         continue
                     raise AssertionError(f"confluent-kafka read {message.error()} from {topic}")
                 unread -= 1
@@ -154,9 +154,14 @@ def _end(consumer: Consumer, partition: TopicPartition) -> int:
         try:
             return consumer.get_watermark_offsets(partition, timeout=30)[1]
         except KafkaException as error:
-            if not error.args[0].retriable() and error.args[0].code() not in _RETRIABLE or time.monotonic() > deadline:
+            if not _passes(error.args[0]) or time.monotonic() > deadline:
                 raise
             time.sleep(0.05)
+
+
+def _passes(error: KafkaError) -> bool:
+    """Whether the error goes away by itself when a broker has just started."""
+    return error.retriable() or error.code() in _RETRIABLE
 
 
 _RETRIABLE = (

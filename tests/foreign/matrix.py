@@ -44,15 +44,26 @@ def run(peer: str, full: bool, records: int) -> None:
     """All cells against one broker of class `disk`."""
     with scratch("matrix") as directory, ToolHost(directory / "tools") as host:
         corpus = timed("corpus", Corpus, directory, records)
-        print(f"corpus: {corpus.source_lines} lines of the dictionary, {records} records over {corpus.partitions} partitions")
+        print(
+            f"corpus: {corpus.source_lines} lines of the dictionary, "
+            f"{records} records over {corpus.partitions} partitions"
+        )
         with PEERS[peer](directory / "broker") as broker:
             print(f"{broker.start():7.2f} s  {peer} ready", flush=True)
             clients = all_clients(broker.bootstrap, host)
-            topics = {(p, c): f"{clients[p].name}-{codec}" for p in range(len(clients)) for c, codec in enumerate(CODECS)}
+            topics = {
+                (p, c): f"{clients[p].name}-{codec}" for p in range(len(clients)) for c, codec in enumerate(CODECS)
+            }
             create_topics(broker.bootstrap, list(topics.values()), corpus.partitions)
             cells = 0
             for (producer, codec), topic in topics.items():
-                timed(f"{clients[producer].name} produces {CODECS[codec]}", clients[producer].produce, topic, CODECS[codec], corpus)
+                timed(
+                    f"{clients[producer].name} produces {CODECS[codec]}",
+                    clients[producer].produce,
+                    topic,
+                    CODECS[codec],
+                    corpus,
+                )
                 for consumer in consumers_of(producer, codec, len(clients), full):
                     what = f"{clients[consumer].name} consumes {topic}"
                     corpus.check(timed(what, clients[consumer].consume, topic, corpus), what)
@@ -65,7 +76,10 @@ def run(peer: str, full: bool, records: int) -> None:
                     what = f"{reader.name} consumes {topic} after {how}"
                     corpus.check(timed(what, reader.consume, topic, corpus), what)
             broker.stop()
-            print(f"matrix: {cells} cells of {records} records, {len(topics)} topics read again after each restart: all identical")
+            print(
+                f"matrix: {cells} cells of {records} records, "
+                f"{len(topics)} topics read again after each restart: all identical"
+            )
 
 
 def main() -> None:

@@ -117,7 +117,8 @@ CONSUMERS = {"confluent": _confluent_reads, "python": _python_reads, "java": _ja
 def nulls_duplicates_raw_bytes_and_timestamps_come_back(c: Context) -> None:
     for producer, produce in PRODUCERS.items():
         topic = f"round-{producer}"
-        c.create(topic)
+        # The records are old: without this they would be deleted while they are compared.
+        c.create(topic, retention_ms="-1")
         produce(c, topic)
         for consumer, read in CONSUMERS.items():
             got = read(c, topic)

@@ -34,10 +34,10 @@ def run(peer: str, durability: str, kills: int, seed: int) -> None:
             ready = []
             for _ in range(kills):
                 time.sleep(dice.uniform(0.05, 1.5))
-                before = sum(len(writer.acks) for writer in writers)
                 broker.kill()
+                before = acknowledged(writers)
                 ready.append(broker.start())
-                wait_until(lambda: sum(len(writer.acks) for writer in writers) > before, 60, "progress after a kill")
+                wait_until(lambda: acknowledged(writers) > before, 60, "progress after a kill")  # noqa: B023
                 for writer in writers:
                     assert not writer.problems, f"{writer.name}: {writer.problems[0]}"
             for writer in writers:
@@ -59,6 +59,11 @@ def run(peer: str, durability: str, kills: int, seed: int) -> None:
         assert findings.bad() == 0 and again.bad() == 0, f"acknowledged records suffered: {findings}; {again}"
         sent = sum(len(writer.sent) for writer in writers)
         assert findings.records == findings.acknowledged == sent, f"{sent} were sent"
+
+
+def acknowledged(writers: list) -> int:
+    """Acknowledgements booked so far."""
+    return sum(len(writer.acks) for writer in writers)
 
 
 def wait_until(condition, seconds: float, what: str) -> None:

@@ -169,7 +169,15 @@ class Kafka(Broker):
     def java(self, *arguments: str) -> list[str]:
         log4j = settings.TESTS / "kafka" / "log4j2.xml"
         jars = f"{settings.KAFKA_JARS}/*"
-        return ["java", "-Xmx768m", f"-Dlog4j2.configurationFile={log4j}", "-Dtest.log.level=warn", "-cp", jars, *arguments]
+        return [
+            "java",
+            "-Xmx768m",
+            f"-Dlog4j2.configurationFile={log4j}",
+            "-Dtest.log.level=warn",
+            "-cp",
+            jars,
+            *arguments,
+        ]
 
     def prepare(self) -> None:
         properties = self.directory / "server.properties"

@@ -12,7 +12,9 @@ def lines() -> list[bytes]:
     Tools that read lines drop empty ones, take a carriage return for an end of line, and decode UTF-8.
     """
     kept = []
-    for line in gzip.open(SOURCE).read().split(b"\n"):
+    with gzip.open(SOURCE) as source:
+        text_lines = source.read().split(b"\n")
+    for line in text_lines:
         try:
             text = line.decode()
         except UnicodeDecodeError:
@@ -49,11 +51,11 @@ class Corpus:
         for partition, expected in enumerate(self.by_partition):
             if got[partition] == expected:
                 continue
-            pairs = zip(got[partition], expected)
+            pairs = zip(got[partition], expected, strict=False)
             at = next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(got[partition]), len(expected)))
             raise AssertionError(
-                f"{what}: partition {partition} has {len(got[partition])} records instead of {len(expected)}, the first "
-                f"difference is at {at}: {got[partition][at : at + 1]} instead of {expected[at : at + 1]}"
+                f"{what}: partition {partition} has {len(got[partition])} records instead of {len(expected)}, "
+                f"the first difference is at {at}: {got[partition][at : at + 1]} instead of {expected[at : at + 1]}"
             )
 
 

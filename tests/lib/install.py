@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 from lib import settings
@@ -34,8 +35,9 @@ _updated = False
 
 
 def ensure(*names: str) -> None:
-    """Makes each named thing available: a command or file of the tables above, `venv`, `kafka` or `classes`."""
-    special = {"venv": _venv, "kafka": _kafka, "classes": _classes}
+    """Makes each named thing available: a command or file of the tables above, `venv`, `kafka`,
+    `classes` or `definitions`."""
+    special = {"venv": _venv, "kafka": _kafka, "classes": _classes, "definitions": _definitions}
     packages = []
     for name in names:
         if name in COMMANDS and not _which(name):
@@ -46,7 +48,7 @@ def ensure(*names: str) -> None:
             raise KeyError(name)
     _apt(packages)
     for name in names:
-        if name in COMMANDS and not _which(name) or name in FILES and not os.path.exists(name):
+        if (name in COMMANDS and not _which(name)) or (name in FILES and not os.path.exists(name)):
             raise RuntimeError(f"{name} is still missing after its package was installed")
         if name in special:
             special[name]()
@@ -110,6 +112,21 @@ def _kafka() -> None:
     goal = ["dependency:copy-dependencies", "-DincludeScope=runtime"]
     _run("mvn", "-q", "-B", "-f", str(pom), *goal, f"-DoutputDirectory={settings.KAFKA_JARS}")
     stamp.write_text(digest)
+
+
+def _definitions() -> None:
+    """Unpacks Kafka's message definitions, with which the tests of the wire layer compare our schema."""
+    _kafka()
+    (jar,) = settings.KAFKA_JARS.glob("kafka-clients-*.jar")
+    folder = settings.CACHE / jar.stem
+    if folder.exists():
+        return
+    partial = folder.with_suffix(".partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    with zipfile.ZipFile(jar) as archive:
+        names = [name for name in archive.namelist() if name.startswith("common/message/")]
+        archive.extractall(partial, names)
+    partial.rename(folder)
 
 
 def _classes() -> None:

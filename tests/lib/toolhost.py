@@ -1,4 +1,4 @@
-"""Kafka's command line tools, run one after another in one JVM: the start of a JVM costs more than most of their work."""
+"""Kafka's command line tools, one after another in one JVM: the start of a JVM costs more than most of their work."""
 
 import queue
 import subprocess

@@ -107,7 +107,9 @@ def run(peer: str, cuts: int, seed: int, only: str | None) -> None:
                 fault = survive(rig, broker, count, seed)
             if step == "synced":
                 assert not fault, f"after a power cut (seed {seed}): {fault}"
-                print(f"synced: {count} cuts, seed {seed}: nothing acknowledged was lost, torn or displaced", flush=True)
+                print(
+                    f"synced: {count} cuts, seed {seed}: nothing acknowledged was lost, torn or displaced", flush=True
+                )
             else:
                 assert fault, f"{count} cuts without syncing lost nothing (seed {seed}): this check sees nothing"
                 print(f"unsynced: found out, as it must be: {fault}", flush=True)
