@@ -4,6 +4,7 @@ Environment: CARGO_TARGET_DIR (Cargo's own meaning), MILLSTREAM_BIN (a broker bu
 MILLSTREAM_TEST_PORTS (LOW-HIGH, default 20000-29999) and MILLSTREAM_TEST_KEEP=1 (keep scratch space for a look).
 """
 
+import fcntl
 import os
 import random
 import shutil
@@ -11,6 +12,7 @@ import socket
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 TESTS = Path(__file__).resolve().parent.parent
 ROOT = TESTS.parent
@@ -44,7 +46,9 @@ def scratch(name: str):
 
 
 def free_ports(count: int) -> int:
-    """The first of `count` neighbouring ports on which nothing listens.
+    """The first of `count` neighbouring ports on which nothing listens, reserved until this process ends.
+
+    The reservation (a locked file for each) keeps other scripts away while a broker is down between two starts.
 
     They lie below the range from which the kernel takes the local ports of outgoing connections: while a broker
     is down, a client that keeps trying to reach it could otherwise be given that very port and talk to itself.
@@ -52,9 +56,28 @@ def free_ports(count: int) -> int:
     low, high = map(int, os.environ.get("MILLSTREAM_TEST_PORTS", "20000-29999").split("-"))
     for _ in range(500):
         first = random.randrange(low, high - count + 2)
-        if all(_is_free(port) for port in range(first, first + count)):
+        if all(_reserve(port) and _is_free(port) for port in range(first, first + count)):
             return first
     raise RuntimeError(f"no {count} free neighbouring ports in {low}-{high}")
+
+
+_reserved: dict[int, IO] = {}
+
+
+def _reserve(port: int) -> bool:
+    if port in _reserved:
+        return False
+    folder = Path(tempfile.gettempdir()) / f"millstream-test-ports-{os.getuid()}"
+    folder.mkdir(exist_ok=True)
+    # Not inherited by children (the default in Python), so a broker that outlives the script holds nothing.
+    file = open(folder / str(port), "w")  # noqa: SIM115 - it stays open, and so locked
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        file.close()
+        return False
+    _reserved[port] = file
+    return True
 
 
 def _is_free(port: int) -> bool:
