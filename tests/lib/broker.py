@@ -14,7 +14,7 @@ from lib import settings
 
 
 class Broker:
-    """What the scripts need of a broker. Standard output and error go to `<directory>/broker.log`."""
+    """What the scripts need of a broker. Its output goes to `broker.out` and `broker.log` in the directory."""
 
     name = "?"
     ready_within = 30.0
@@ -26,6 +26,7 @@ class Broker:
         self.durability = durability
         self.port = port or settings.free_ports(2)
         self.bootstrap = f"127.0.0.1:{self.port}"
+        self.out = directory / "broker.out"
         self.log = directory / "broker.log"
         self.process: subprocess.Popen | None = None
         self.starts = 0
@@ -34,7 +35,8 @@ class Broker:
     def command(self) -> list[str]:
         raise NotImplementedError
 
-    def ready(self, log: str) -> bool:
+    def ready(self, out: str) -> bool:
+        """Whether it is ready, told by what it printed on standard output since this start."""
         raise NotImplementedError
 
     def environment(self) -> dict[str, str]:
@@ -48,19 +50,18 @@ class Broker:
         assert self.process is None, "the broker runs already"
         self.prepare()
         began = time.monotonic()
-        with open(self.log, "ab") as log:
-            offset = log.tell()
+        with open(self.out, "wb") as out, open(self.log, "ab") as log:
             self.process = subprocess.Popen(
                 self.command(),
                 stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
+                stdout=out,
+                stderr=log,
                 env=os.environ | self.environment(),
                 # A group of its own: an interrupt at the terminal reaches the script, which stops the broker.
                 start_new_session=True,
             )
         self.starts += 1
-        while not self.ready(self._log_from(offset)):
+        while not self.ready(self.out.read_text(errors="replace")):
             if self.process.poll() is not None:
                 raise BrokerFailed(f"{self.name} ended with {self.process.returncode} before it was ready", self)
             if time.monotonic() - began > self.ready_within:
@@ -105,11 +106,6 @@ class Broker:
         text = self.log.read_text(errors="replace") if self.log.exists() else ""
         return "\n".join(text.splitlines()[-lines:])
 
-    def _log_from(self, offset: int) -> str:
-        with open(self.log, "rb") as log:
-            log.seek(offset)
-            return log.read().decode(errors="replace")
-
     def __enter__(self):
         return self
 
@@ -153,9 +149,9 @@ class Millstream(Broker):
     def environment(self) -> dict[str, str]:
         return self.extra
 
-    def ready(self, log: str) -> bool:
-        # The one ready line of standard output names the address; warnings before it may do so too.
-        return any("ready" in line.lower() for line in log.splitlines()) and answers(self.port)
+    def ready(self, out: str) -> bool:
+        # Standard output carries the one line that says so; everything else is on standard error.
+        return out.endswith("\n")
 
 
 class Kafka(Broker):
@@ -205,7 +201,7 @@ class Kafka(Broker):
     def command(self) -> list[str]:
         return self.java("kafka.Kafka", str(self.directory / "server.properties"))
 
-    def ready(self, log: str) -> bool:
+    def ready(self, out: str) -> bool:
         # The broker accepts connections once the controller has unfenced it.
         return answers(self.port)
 

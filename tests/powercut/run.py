@@ -1,8 +1,8 @@
 """Cuts the power under acks=all load at class `disk`: nothing that was acknowledged may be lost, torn or displaced.
 
 First the rig proves itself (selftest.py). Then the broker lives through its cuts. Last, a broker that does not sync
-its journal must be found out by the same check: for the product a build with the feature `planted`, told by
-MILLSTREAM_PLANTED=no-journal-sync; for Kafka (a development aid) its default flush settings.
+its journal must be found out by the same check: for the product a build with the feature `planted-bugs`, told by
+MILLSTREAM_PLANTED_BUG=no-journal-sync; for Kafka (a development aid) its default flush settings.
 """
 
 import argparse
@@ -69,7 +69,7 @@ def survive(rig: Rig, broker, cuts: int, seed: int) -> str:
 
 def planted_binary(directory: Path) -> Path:
     """A test build in which the journal's sync can be left out, copied away from where the next build would land."""
-    command = ["cargo", "build", "--bin", "millstream", "--features", "planted"]
+    command = ["cargo", "build", "--bin", "millstream", "--features", "planted-bugs"]
     subprocess.run(command, cwd=settings.ROOT, check=True)
     return Path(shutil.copy(settings.target_dir() / "debug" / "millstream", directory / "millstream-planted"))
 
@@ -86,7 +86,7 @@ def unsynced(peer: str, rig: Rig, directory: Path):
     if peer == Kafka.name:
         broker = Kafka(directory, "os")
     else:
-        env = {"MILLSTREAM_PLANTED": "no-journal-sync"}
+        env = {"MILLSTREAM_PLANTED_BUG": "no-journal-sync"}
         broker = Millstream(directory, "disk", binary=planted_binary(directory), env=env)
     broker.data = rig.mount / "data"
     return broker
