@@ -1,3 +1,7 @@
 //! The `millstream` binary: the command line and nothing else.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    ExitCode::from(millstream::cli::main())
+}

@@ -268,6 +268,12 @@ impl ChunkMut {
     }
 }
 
+impl fmt::Debug for ChunkMut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ChunkMut({} of {} bytes)", self.len, self.capacity())
+    }
+}
+
 impl std::ops::Deref for ChunkMut {
     type Target = [u8];
 
@@ -402,6 +408,7 @@ impl fmt::Debug for ChunkSlice {
 }
 
 #[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "a second thread is what is tested")]
 mod tests {
     use super::*;
 

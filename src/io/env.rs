@@ -130,16 +130,20 @@ pub trait File: Clone + 'static {
     /// Where it was opened (for messages).
     fn path(&self) -> &PathBuf;
 
-    /// Reads into `buf` from byte `pos`; returns the bytes read (fewer at the
-    /// end of file) and the buffer. Large reads are split inside.
+    /// Reads from byte `pos` into the whole block of `buf`, from its start, and
+    /// sets its length: the bytes read, fewer than its capacity only at the end
+    /// of the file. Queued within this call; large reads are split inside.
     fn read_at(
         &self,
         buf: ChunkMut,
         pos: u64,
     ) -> impl Future<Output = (io::Result<usize>, ChunkMut)> + 'static;
 
-    /// Writes all of `data` at byte `pos`. The memory is kept alive until the
-    /// kernel is done with it, also when the future is dropped.
+    /// Writes all of `data` at byte `pos`. Queued within this call, in the order
+    /// of the calls, and started at the end of the pump's round; writes under
+    /// way together may complete in any order. The memory is kept alive until
+    /// the kernel is done with it, also when the future is dropped (of a write
+    /// over 1 MiB only the first part may happen then).
     fn write_at(
         &self,
         data: ChunkSlice,

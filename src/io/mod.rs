@@ -5,8 +5,10 @@
 pub mod chunk;
 pub mod env;
 pub mod glommio;
+pub mod preflight;
 pub mod ring;
 pub mod sim;
+pub(crate) mod syscall;
 
 pub use chunk::{ChunkMut, ChunkSlice, Pool, TailChunk};
 pub use env::{DirEntry, Env, File, FileSystem, OpenMode, Task};

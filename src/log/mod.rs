@@ -1,1 +1,20 @@
-//! Placeholder until the layer lands.
+//! The log: a journal per shard and class that makes appends durable, segment
+//! files in Kafka's format that are written behind, indexes, reclaim,
+//! checkpoint and recovery. Rules and their reasons: `docs/internals/recovery.md`;
+//! bytes: `docs/formats.md`.
+//!
+//! Owned by one shard, generic over the environment. Refuses to know: requests,
+//! producers' state, replication, what a record means (but for its timestamp).
+
+pub mod config;
+pub mod epoch_cache;
+pub mod error;
+mod set;
+
+pub use config::{DurabilityClass, JournalConfig, KnownLog, LogConfig, LogPools, LogSetConfig};
+pub use epoch_cache::{EpochCache, EpochEntry};
+pub use error::{AppendError, Error, FatalReason, Result};
+pub use set::{
+    Appended, ColdRead, LogHandle, LogSet, ReadOutcome, Recovered, RecoveredBatch,
+    Recovery, Slices, TimestampOffset,
+};

@@ -1,1 +1,18 @@
-//! Placeholder until the layer lands.
+//! Requests: from a frame to a call into the shard and back to a reply.
+//!
+//! `dispatch` implements the pump's handler; Produce and Fetch have state
+//! machines of their own, every other API is one async function in `handlers`,
+//! one file a family. Refuses to know sockets, files and placement.
+
+mod cold;
+pub mod context;
+pub mod dispatch;
+mod fetch;
+mod handlers;
+mod pending;
+mod produce;
+mod reply;
+mod sessions;
+
+pub use context::{Context, Request};
+pub use dispatch::Dispatcher;

@@ -1,0 +1,175 @@
+//! The process: checks, lock, listener, shard, signals, and the one line on
+//! standard output that says that it is ready.
+
+use std::net::SocketAddr;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use crate::io::preflight;
+use crate::io::ring::RingConfig;
+use crate::shard::runtime::{RuntimeConfig, launch};
+use crate::shard::watchdog::Watchdog;
+use crate::shard::{Fatal, FatalReason, Stopper};
+
+use super::lock::DirLock;
+use super::memory::Pools;
+use super::shard_main::{self, Part};
+use super::{Settings, StartError, configuration, listeners};
+
+/// Descriptors that a broker needs beyond its connections: files of logs,
+/// rings, eventfds.
+const OPEN_FILES_MIN: u64 = 1024;
+
+/// What happens to the process.
+enum Event {
+    /// The shard serves; here is how to stop it.
+    Ready(Stopper),
+    /// It was told to stop.
+    Signal(i32),
+    /// The shard has ended.
+    Ended(Result<(), StartError>),
+}
+
+/// Runs the broker until a signal or a fatal reason ends it.
+///
+/// # Errors
+/// Why it did not start or had to end, with the remedy.
+pub fn run(settings: Settings) -> Result<(), StartError> {
+    let advertised = settings.check()?;
+    let config = configuration::load(&settings)?;
+    let unfit = |e: preflight::Unfit| StartError::Environment(e.to_string());
+    preflight::io_uring().map_err(unfit)?;
+    preflight::locked_memory(usize::from(settings.shards)).map_err(unfit)?;
+    preflight::open_files(OPEN_FILES_MIN).map_err(unfit)?;
+    let lock = DirLock::take(&settings.data_dir)?;
+    preflight::direct_io(&settings.data_dir).map_err(unfit)?;
+    let pools = Pools::reserve(settings.memory_bytes)?;
+    let listener = listeners::open(settings.listen)?;
+    let bound = listener.local_addr().map_err(|e| StartError::Environment(e.to_string()))?;
+    warn_exposed(bound);
+
+    let (events, happened) = mpsc::channel();
+    watch_signals(events.clone())?;
+    let ready = events.clone();
+    let part = Part {
+        data_dir: std::path::absolute(&settings.data_dir)
+            .map_err(|e| StartError::Environment(format!("--data-dir: {e}")))?,
+        config,
+        pools: pools.clone(),
+        listener,
+        advertised: super::Advertised {
+            port: if settings.advertise.is_some() { advertised.port } else { bound.port() },
+            ..advertised
+        },
+        spin_max: Duration::from_micros(settings.spin_us.into()),
+        on_ready: Box::new(move |stopper| drop(ready.send(Event::Ready(stopper)))),
+    };
+    let runtime = RuntimeConfig {
+        shard: 0,
+        core: settings.cores.as_ref().map(|cores| cores[0]),
+        ring: RingConfig::default(),
+        receive_pool: pools.receive.clone(),
+    };
+    let thread = launch(runtime, move |runtime| shard_main::run(runtime, part))
+        .map_err(|e| StartError::Environment(format!("cannot start a shard: {e}")))?;
+    let watchdog = Watchdog::start(vec![thread.pulse()], |stuck| {
+        let fatal = Fatal::new(
+            FatalReason::ShardStuck,
+            format!("shard {} has not answered for {:?}", stuck.shard, stuck.silent),
+        );
+        end_process(&fatal);
+    })
+    .map_err(|e| StartError::Environment(format!("cannot start the watchdog: {e}")))?;
+    spawn("join", move || {
+        let ended = match thread.join() {
+            Ok(outcome) => outcome,
+            Err(died) => {
+                Err(StartError::Fatal(Fatal::new(FatalReason::ShardPanic, died.to_string())))
+            }
+        };
+        let _ = events.send(Event::Ended(ended));
+    })?;
+    let outcome = wait(&happened, bound);
+    report(&pools, watchdog.rescues());
+    drop(lock);
+    outcome
+}
+
+/// Waits for the end; says when the broker is ready, passes the stop on.
+fn wait(happened: &mpsc::Receiver<Event>, bound: SocketAddr) -> Result<(), StartError> {
+    let mut stopper: Option<Stopper> = None;
+    let mut stopping = false;
+    loop {
+        match happened.recv().expect("the joining thread sends before it ends") {
+            Event::Ready(ready) => {
+                if stopping {
+                    ready.stop();
+                } else {
+                    say_ready(bound);
+                }
+                stopper = Some(ready);
+            }
+            Event::Signal(signal) => {
+                tracing::info!("signal {signal}: stopping");
+                stopping = true;
+                if let Some(stopper) = &stopper {
+                    stopper.stop();
+                }
+            }
+            Event::Ended(outcome) => return outcome,
+        }
+    }
+}
+
+#[allow(clippy::print_stdout, reason = "the ready line is the program's interface")]
+fn say_ready(bound: SocketAddr) {
+    println!("millstream ready: kafka {bound}");
+}
+
+fn warn_exposed(bound: SocketAddr) {
+    if !bound.ip().is_loopback() {
+        tracing::warn!(
+            "{bound} can be reached from other machines, and this version has no authentication: \
+             whoever connects may read and write everything"
+        );
+    }
+}
+
+fn report(pools: &Pools, rescues: u64) {
+    for pool in pools.all() {
+        tracing::info!("{pool:?}, high water {}", pool.high_water());
+    }
+    if rescues > 0 {
+        tracing::warn!("the watchdog rescued a sleeping shard {rescues} times");
+    }
+}
+
+/// Ends the process at once, from any thread.
+fn end_process(fatal: &Fatal) -> ! {
+    tracing::error!("fatal: {fatal}");
+    std::process::exit(fatal.reason.number().into())
+}
+
+#[allow(clippy::disallowed_methods, reason = "helpers of the process, not of a shard")]
+fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> Result<(), StartError> {
+    std::thread::Builder::new()
+        .name(name.into())
+        .spawn(body)
+        .map(drop)
+        .map_err(|e| StartError::Environment(format!("cannot start thread {name}: {e}")))
+}
+
+fn watch_signals(events: mpsc::Sender<Event>) -> Result<(), StartError> {
+    let mut signals = Signals::new([SIGTERM, SIGINT])
+        .map_err(|e| StartError::Environment(format!("cannot handle signals: {e}")))?;
+    spawn("signals", move || {
+        for signal in signals.forever() {
+            if events.send(Event::Signal(signal)).is_err() {
+                return;
+            }
+        }
+    })
+}

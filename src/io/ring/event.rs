@@ -1,0 +1,180 @@
+//! What goes into a ring (its configuration) and what comes out of it (events).
+
+use std::io;
+use std::net::SocketAddr;
+
+use super::buffers::ReceivedBuf;
+use super::send::SendPiece;
+use crate::io::ChunkMut;
+
+/// How the kernel hands over completions that it prepared in the background.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TaskRun {
+    /// At the next kernel entry of the thread, whichever that is.
+    Coop,
+    /// Only when the thread enters this ring for events.
+    Defer,
+}
+
+/// How connections receive.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ReceiveMode {
+    /// One receive stays armed and fills one buffer after the other.
+    Multishot,
+    /// Each receive is an entry of its own and takes one buffer.
+    OneShot,
+}
+
+/// Sizes of a ring.
+#[derive(Clone, Debug)]
+pub struct RingConfig {
+    /// Entries of the submission queue, a power of two; more are submitted in
+    /// several system calls.
+    pub entries: u32,
+    /// Entries of the completion queue, a power of two.
+    pub completions: u32,
+    /// Provided receive buffers, a power of two up to 32,768.
+    pub buffers: u16,
+    /// Bytes of each provided buffer, a multiple of 4096.
+    pub buffer_bytes: usize,
+    /// Provided buffers that one connection may hold (in [`ReceivedBuf`]s)
+    /// before its receive stops until it gave some back.
+    pub held_max: u16,
+    /// Most bytes of one send entry; a longer list goes out in parts.
+    pub send_bytes_max: usize,
+    /// Measured choice, see `docs/performance.md`.
+    pub task_run: TaskRun,
+    /// Measured choice, see `docs/performance.md`.
+    pub receive: ReceiveMode,
+}
+
+impl Default for RingConfig {
+    fn default() -> Self {
+        Self {
+            entries: 512,
+            completions: 8192,
+            buffers: 256,
+            buffer_bytes: 64 << 10,
+            held_max: 4,
+            send_bytes_max: 1 << 20,
+            task_run: TaskRun::Defer,
+            receive: ReceiveMode::OneShot,
+        }
+    }
+}
+
+/// A connection of a ring. The slot is small and dense, so that it can index a
+/// table; the generation tells its successive users apart.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct ConnId {
+    pub(super) slot: u32,
+    pub(super) generation: u32,
+}
+
+impl ConnId {
+    /// Index for a table of connections.
+    #[must_use]
+    pub fn index(self) -> usize {
+        self.slot as usize
+    }
+}
+
+/// A listening socket of a ring.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct ListenerId(pub(super) u32);
+
+/// Why no more bytes will come from a connection.
+#[derive(Debug)]
+pub enum EndCause {
+    /// The peer closed its sending side.
+    Eof,
+    /// The socket failed, for example ECONNRESET.
+    Error(io::Error),
+}
+
+/// What [`super::Ring::reap`] reports. Events of one connection come in order.
+#[derive(Debug)]
+pub enum Event {
+    /// A connection was accepted; its receive is armed. Refuse it by
+    /// `shutdown`.
+    Accepted {
+        /// Where it came from.
+        listener: ListenerId,
+        /// The new connection.
+        conn: ConnId,
+        /// The peer's address, when the system could still say it.
+        peer: Option<SocketAddr>,
+    },
+    /// Accepting failed and is stopped (EMFILE, ENFILE, ENOMEM): call `rearm`
+    /// after a while.
+    AcceptFailed {
+        /// The listener that stopped.
+        listener: ListenerId,
+        /// What accept(2) answered.
+        error: io::Error,
+    },
+    /// The listener is closed, as asked.
+    Unlistened {
+        /// The listener, whose id is void now.
+        listener: ListenerId,
+    },
+    /// Bytes of the stream, in order. Keep the guard while the bytes are
+    /// needed: it counts against the connection's `held_max`.
+    Received {
+        /// The connection.
+        conn: ConnId,
+        /// The bytes, never empty.
+        data: ReceivedBuf,
+    },
+    /// A `receive_into` is over. What comes in `Received` afterwards lies
+    /// behind these bytes.
+    Filled {
+        /// The connection.
+        conn: ConnId,
+        /// The chunk as given, with the bytes that came appended.
+        chunk: ChunkMut,
+        /// Whether all came that was asked for; if not, `ReceiveEnded` follows.
+        complete: bool,
+    },
+    /// No more bytes will come. Sends still work after `Eof`.
+    ReceiveEnded {
+        /// The connection.
+        conn: ConnId,
+        /// Why.
+        cause: EndCause,
+    },
+    /// The send in flight is over; the next may be queued.
+    Sent {
+        /// The connection.
+        conn: ConnId,
+        /// Whether all bytes went into the socket's buffer.
+        result: io::Result<()>,
+        /// The list of the send, emptied, to be used again.
+        pieces: Vec<SendPiece>,
+    },
+    /// The connection is closed after `shutdown`; its id is void now. Always
+    /// the last event of a connection.
+    Closed {
+        /// The connection.
+        conn: ConnId,
+    },
+}
+
+/// Counts since the ring was made, and two levels.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct RingCounters {
+    /// Kernel entries.
+    pub enters: u64,
+    /// Entries queued.
+    pub submitted: u64,
+    /// Completions reaped.
+    pub completed: u64,
+    /// Receives that found no provided buffer.
+    pub no_buffers: u64,
+    /// Times a receive was stopped because its connection held `held_max`.
+    pub held_stops: u64,
+    /// Level: provided buffers that connections hold now.
+    pub buffers_held: u64,
+    /// Level: open connections.
+    pub connections: u64,
+}

@@ -1,0 +1,76 @@
+//! What neither the standard library nor glommio offers as safe code. With the
+//! two files of the ring and `chunk` all the `unsafe` of `io`.
+#![allow(unsafe_code)]
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd as _, FromRawFd as _, IntoRawFd as _, OwnedFd};
+
+use glommio::io::BufferedFile;
+
+fn check(result: libc::c_int) -> io::Result<()> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Writes back the whole file system that holds `file`, and waits.
+pub(in crate::io) fn syncfs(file: &File) -> io::Result<()> {
+    // SAFETY: takes no memory, and the descriptor is open while `file` lives.
+    check(unsafe { libc::syncfs(file.as_raw_fd()) })
+}
+
+/// A descriptor that glommio's reactor reads.
+pub(in crate::io) fn buffered_file(descriptor: OwnedFd) -> BufferedFile {
+    // SAFETY: the descriptor is open, and its ownership passes on.
+    unsafe { BufferedFile::from_raw_fd(descriptor.into_raw_fd()) }
+}
+
+/// A limit of the process: soft, hard.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Limit {
+    pub(super) soft: u64,
+    pub(super) hard: u64,
+}
+
+/// Limits that the preflight asks for.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Resource {
+    LockedMemory,
+    OpenFiles,
+}
+
+impl Resource {
+    fn code(self) -> libc::__rlimit_resource_t {
+        match self {
+            Self::LockedMemory => libc::RLIMIT_MEMLOCK,
+            Self::OpenFiles => libc::RLIMIT_NOFILE,
+        }
+    }
+}
+
+/// getrlimit(2).
+pub(in crate::io) fn limit(resource: Resource) -> io::Result<Limit> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: writes the structure that it is given.
+    check(unsafe { libc::getrlimit(resource.code(), &raw mut limit) })?;
+    Ok(Limit { soft: limit.rlim_cur, hard: limit.rlim_max })
+}
+
+/// setrlimit(2).
+pub(in crate::io) fn set_limit(resource: Resource, limit: Limit) -> io::Result<()> {
+    let limit = libc::rlimit { rlim_cur: limit.soft, rlim_max: limit.hard };
+    // SAFETY: reads the structure that it is given.
+    check(unsafe { libc::setrlimit(resource.code(), &raw const limit) })
+}
+
+/// Lets the calling thread run on every core that the process's first thread
+/// may use: a thread started from a shard inherits the shard's single core.
+pub(crate) fn unpin_thread() -> io::Result<()> {
+    // SAFETY: an all-zero set is a valid (empty) one.
+    let mut cores: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    let process = std::process::id().cast_signed();
+    // SAFETY: both calls are given one set and its size.
+    unsafe {
+        check(libc::sched_getaffinity(process, size_of_val(&cores), &raw mut cores))?;
+        check(libc::sched_setaffinity(0, size_of_val(&cores), &raw const cores))
+    }
+}

@@ -1,0 +1,211 @@
+//! Settings of the log layer, as plain values. Defaults are those of the
+//! design; the broker fills them from its flags and from topic configs.
+//!
+//! Knows no file and no state.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::io::Pool;
+use crate::model::{LeaderEpoch, LogId, PartitionIndex, ShardId, TopicId};
+
+/// Bytes of a block: alignment of every direct write.
+pub const BLOCK: u64 = 4096;
+/// Groups that may be in flight at once, at most; a property of the format,
+/// because replay judges by it what a hole means.
+pub const MAX_IN_FLIGHT: usize = 4;
+/// Bytes of one journal group in the ordinary case; a single larger frame
+/// makes a group of its own.
+pub const GROUP_BYTES: usize = 256 * 1024;
+/// A batch above this size never travels through the journal.
+pub const MAX_JOURNALED_BATCH: usize = 1024 * 1024;
+/// Reclaim copies the tail of a log with at most this many bytes above its
+/// floor to the journal's head instead of syncing its segment.
+pub const SMALL_TAIL_BYTES: u64 = 64 * 1024;
+/// Partitions of one round that may bypass the journal: each costs a sync.
+pub const MAX_BYPASS_PER_ROUND: usize = 4;
+
+/// What an acknowledged record survives.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum DurabilityClass {
+    /// Loss of power: each journal write is on the medium when it completes.
+    Disk,
+    /// Death of the process: journal writes end in the page cache.
+    Os,
+}
+
+impl DurabilityClass {
+    /// Both classes.
+    pub const ALL: [Self; 2] = [Self::Disk, Self::Os];
+
+    /// Name in file names, configs and messages.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Disk => "disk",
+            Self::Os => "os",
+        }
+    }
+
+    pub(crate) const fn index(self) -> usize {
+        match self {
+            Self::Disk => 0,
+            Self::Os => 1,
+        }
+    }
+}
+
+/// Sizes of one journal.
+#[derive(Clone, Copy, Debug)]
+pub struct JournalConfig {
+    /// Bytes of the file that a start has to make before it can acknowledge.
+    pub first_file_bytes: u64,
+    /// Bytes of every other file.
+    pub file_bytes: u64,
+    /// Bytes of all files together, at most.
+    pub cap_bytes: u64,
+    /// Groups in flight, 1 to [`MAX_IN_FLIGHT`].
+    pub in_flight: usize,
+}
+
+impl JournalConfig {
+    /// Direct, synchronous, pre-written files.
+    pub const DISK: Self = Self {
+        first_file_bytes: 4 << 20,
+        file_bytes: 32 << 20,
+        cap_bytes: 256 << 20,
+        in_flight: 1,
+    };
+    /// A 64 MiB ring of eight files that is rewritten in place.
+    pub const OS: Self = Self {
+        first_file_bytes: 8 << 20,
+        file_bytes: 8 << 20,
+        cap_bytes: 64 << 20,
+        in_flight: 1,
+    };
+}
+
+/// Memory of the log layer of one shard, from the shard's budget.
+#[derive(Clone, Debug)]
+pub struct LogPools {
+    /// Tail chunks: what producers wrote last, for readers and write-behind.
+    pub tail: Pool,
+    /// Journal groups.
+    pub journal: Pool,
+    /// Cold reads, index reads and recovery.
+    pub cold: Pool,
+}
+
+/// Settings of a shard's log layer.
+#[derive(Clone, Debug)]
+pub struct LogSetConfig {
+    /// The data directory; must exist.
+    pub data_dir: PathBuf,
+    /// The shard, for the names of its journal files only.
+    pub shard: ShardId,
+    /// Memory.
+    pub pools: LogPools,
+    /// The journal of class `disk`.
+    pub disk: JournalConfig,
+    /// The journal of class `os`.
+    pub os: JournalConfig,
+    /// Largest tail chunk in bytes.
+    pub tail_chunk_bytes: usize,
+    /// A batch of at least this size bypasses the journal, in bytes.
+    pub bypass_bytes: usize,
+    /// A log with this many unwritten bytes is written behind.
+    pub write_behind_bytes: u64,
+    /// Open files kept by the LRU.
+    pub open_files: usize,
+    /// One background unlink per this time.
+    pub unlink_every: Duration,
+    /// How long a full disk is left alone before the next try.
+    pub no_space_retry: Duration,
+}
+
+impl LogSetConfig {
+    /// The design's defaults.
+    #[must_use]
+    pub fn new(data_dir: PathBuf, shard: ShardId, pools: LogPools) -> Self {
+        Self {
+            data_dir,
+            shard,
+            pools,
+            disk: JournalConfig::DISK,
+            os: JournalConfig::OS,
+            tail_chunk_bytes: 1 << 20,
+            bypass_bytes: 256 * 1024,
+            write_behind_bytes: 1 << 20,
+            open_files: 512,
+            unlink_every: Duration::from_millis(2),
+            no_space_retry: Duration::from_secs(1),
+        }
+    }
+
+    pub(crate) fn journal(&self, class: DurabilityClass) -> &JournalConfig {
+        match class {
+            DurabilityClass::Disk => &self.disk,
+            DurabilityClass::Os => &self.os,
+        }
+    }
+
+    /// Where journals and checkpoints live: a name that no topic directory
+    /// can have, since these end in `-` and a number.
+    #[must_use]
+    pub fn journal_dir(&self) -> PathBuf {
+        self.data_dir.join("journal")
+    }
+}
+
+/// Topic settings that concern the log.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LogConfig {
+    /// `segment.bytes`.
+    pub segment_bytes: u64,
+    /// `segment.ms`.
+    pub segment_ms: i64,
+    /// `segment.index.bytes`.
+    pub segment_index_bytes: u64,
+    /// `index.interval.bytes`.
+    pub index_interval_bytes: u64,
+}
+
+impl Default for LogConfig {
+    fn default() -> Self {
+        Self {
+            segment_bytes: 1 << 30,
+            segment_ms: 7 * 24 * 3600 * 1000,
+            segment_index_bytes: 10 << 20,
+            index_interval_bytes: 4096,
+        }
+    }
+}
+
+/// A log that the metadata image knows.
+#[derive(Clone, Debug)]
+pub struct KnownLog {
+    /// The incarnation.
+    pub log_id: LogId,
+    /// Name of the topic, for its directory.
+    pub topic: Arc<str>,
+    /// Index of the partition, for its directory.
+    pub partition: PartitionIndex,
+    /// The topic's id, for `partition.metadata`.
+    pub topic_id: TopicId,
+    /// What its acknowledgements mean.
+    pub class: DurabilityClass,
+    /// The epoch of the leadership that starts now; `None` takes the log's
+    /// latest plus one (the metadata log, which cannot ask itself).
+    pub epoch_to_start: Option<LeaderEpoch>,
+    /// Topic settings.
+    pub config: LogConfig,
+}
+
+impl KnownLog {
+    /// Name of the directory, as Kafka makes it.
+    #[must_use]
+    pub fn dir_name(&self) -> String {
+        format!("{}-{}", self.topic, self.partition)
+    }
+}

@@ -1,0 +1,214 @@
+//! A group: what one journal write holds. It starts on a block, is padded with
+//! zeros to the next, and carries the number and checksum that chain it to the
+//! group before. Byte table in `docs/formats.md`.
+//!
+//! The group's checksum covers its header, all frame headers and the first 61
+//! bytes of each batch; the rest of a batch is covered by the batch's own
+//! CRC-32C and any other payload by its frame. A group counts as a whole or
+//! not at all.
+
+use super::frame::{FRAME_HEADER, FrameHeader, FrameKind, frame_len, part};
+use crate::io::ChunkMut;
+use crate::record::BatchView;
+
+/// Bytes of a group header.
+pub(crate) const GROUP_HEADER: usize = 64;
+/// Blocks that groups start at.
+pub(crate) const GROUP_ALIGN: usize = 4096;
+const MAGIC: u32 = u32::from_le_bytes(*b"MSG1");
+/// Longest group that a reader believes in, in bytes.
+pub(crate) const GROUP_LIMIT: usize = 64 << 20;
+
+/// Which file a group belongs to: neither repeats, so that groups of a file's
+/// earlier lives are not mistaken for new ones.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct FileIdentity {
+    pub(crate) sequence: u64,
+    pub(crate) salt: u64,
+}
+
+/// The header of a group.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct GroupHeader {
+    pub(crate) file: FileIdentity,
+    pub(crate) number: u64,
+    /// Bytes of header and frames, padding not counted.
+    pub(crate) len: u32,
+    pub(crate) frames: u32,
+    /// Checksum of the group before.
+    pub(crate) previous_crc: u32,
+    /// Checksum of the covered bytes of the frames.
+    pub(crate) body_crc: u32,
+}
+
+impl GroupHeader {
+    /// The bytes, and the checksum by which the next group names this one.
+    pub(crate) fn encode(&self) -> ([u8; GROUP_HEADER], u32) {
+        let mut out = [0u8; GROUP_HEADER];
+        out[0..4].copy_from_slice(&MAGIC.to_le_bytes());
+        out[8..16].copy_from_slice(&self.file.salt.to_le_bytes());
+        out[16..24].copy_from_slice(&self.file.sequence.to_le_bytes());
+        out[24..32].copy_from_slice(&self.number.to_le_bytes());
+        out[32..36].copy_from_slice(&self.len.to_le_bytes());
+        out[36..40].copy_from_slice(&self.frames.to_le_bytes());
+        out[40..44].copy_from_slice(&self.previous_crc.to_le_bytes());
+        out[44..48].copy_from_slice(&self.body_crc.to_le_bytes());
+        let crc = crc32fast::hash(&out[8..]);
+        out[4..8].copy_from_slice(&crc.to_le_bytes());
+        (out, crc)
+    }
+
+    /// Reads a header whose checksum holds.
+    pub(crate) fn decode(bytes: &[u8]) -> Option<(Self, u32)> {
+        let bytes = bytes.get(..GROUP_HEADER)?;
+        let crc = u32::from_le_bytes(part(bytes, 4));
+        if u32::from_le_bytes(part(bytes, 0)) != MAGIC || crc32fast::hash(&bytes[8..]) != crc {
+            return None;
+        }
+        let header = Self {
+            file: FileIdentity {
+                salt: u64::from_le_bytes(part(bytes, 8)),
+                sequence: u64::from_le_bytes(part(bytes, 16)),
+            },
+            number: u64::from_le_bytes(part(bytes, 24)),
+            len: u32::from_le_bytes(part(bytes, 32)),
+            frames: u32::from_le_bytes(part(bytes, 36)),
+            previous_crc: u32::from_le_bytes(part(bytes, 40)),
+            body_crc: u32::from_le_bytes(part(bytes, 44)),
+        };
+        let len = header.len as usize;
+        (GROUP_HEADER..=GROUP_LIMIT).contains(&len).then_some((header, crc))
+    }
+}
+
+/// A group being filled. Its place is decided when it is submitted.
+pub(crate) struct GroupBuilder {
+    buf: ChunkMut,
+    body: crc32fast::Hasher,
+    frames: u32,
+}
+
+impl GroupBuilder {
+    /// Starts in `buf`, which must hold a header.
+    pub(crate) fn new(mut buf: ChunkMut) -> Self {
+        buf.set_len(GROUP_HEADER);
+        Self { buf, body: crc32fast::Hasher::new(), frames: 0 }
+    }
+
+    /// Whether a frame with this payload fits.
+    pub(crate) fn fits(&self, payload: usize) -> bool {
+        self.buf.room() >= frame_len(payload)
+    }
+
+    /// Bytes that the group takes on the medium.
+    pub(crate) fn padded_len(&self) -> usize {
+        self.buf.len().next_multiple_of(GROUP_ALIGN)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.frames == 0
+    }
+
+    /// Adds a frame whose payload comes in parts. `header.payload_len` must be
+    /// their sum; for `Data` the first part holds the batch's header.
+    pub(crate) fn push(&mut self, header: &FrameHeader, parts: &[&[u8]]) {
+        let encoded = header.encode();
+        self.body.update(&encoded);
+        let covered = header.covered();
+        if covered > 0 {
+            self.body.update(&parts[0][..covered]);
+        }
+        self.buf.extend(&encoded);
+        for part in parts {
+            self.buf.extend(part);
+        }
+        self.buf.pad_to(super::frame::FRAME_ALIGN);
+        self.frames += 1;
+    }
+
+    /// Writes the header and pads; returns the bytes and their checksum.
+    pub(crate) fn seal(
+        mut self,
+        file: FileIdentity,
+        number: u64,
+        previous_crc: u32,
+    ) -> (ChunkMut, u32) {
+        let header = GroupHeader {
+            file,
+            number,
+            len: u32::try_from(self.buf.len()).expect("groups are smaller than 4 GiB"),
+            frames: self.frames,
+            previous_crc,
+            body_crc: self.body.finalize(),
+        };
+        let (bytes, crc) = header.encode();
+        self.buf.filled_mut()[..GROUP_HEADER].copy_from_slice(&bytes);
+        self.buf.pad_to(GROUP_ALIGN);
+        (self.buf, crc)
+    }
+}
+
+/// Why a group does not count.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum BadGroup {
+    /// No header of this file is here.
+    NoHeader,
+    /// Fewer bytes than the header announces.
+    Short,
+    /// A frame leaves the group, or its kind is unknown.
+    Frame,
+    /// The checksum of headers does not match.
+    Body,
+    /// A payload does not match its checksum.
+    Payload,
+}
+
+/// One frame of a valid group.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FrameView<'a> {
+    pub(crate) header: FrameHeader,
+    pub(crate) payload: &'a [u8],
+    /// Position of the payload from the start of the group.
+    pub(crate) payload_at: usize,
+}
+
+/// Checks the whole group at the start of `bytes` and lists its frames.
+pub(crate) fn parse<'a>(
+    header: &GroupHeader,
+    bytes: &'a [u8],
+) -> Result<Vec<FrameView<'a>>, BadGroup> {
+    let bytes = bytes.get(..header.len as usize).ok_or(BadGroup::Short)?;
+    let mut frames = Vec::new();
+    let mut body = crc32fast::Hasher::new();
+    let mut at = GROUP_HEADER;
+    for _ in 0..header.frames {
+        let head = bytes.get(at..at + FRAME_HEADER).ok_or(BadGroup::Frame)?;
+        let head: &[u8; FRAME_HEADER] = head.try_into().map_err(|_| BadGroup::Frame)?;
+        let frame = FrameHeader::decode(head).ok_or(BadGroup::Frame)?;
+        let payload_at = at + FRAME_HEADER;
+        let payload = bytes
+            .get(payload_at..)
+            .and_then(|rest| rest.get(..frame.payload_len as usize))
+            .ok_or(BadGroup::Frame)?;
+        body.update(head);
+        body.update(&payload[..frame.covered()]);
+        frames.push(FrameView { header: frame, payload, payload_at });
+        at += frame_len(payload.len());
+    }
+    if at != bytes.len() {
+        return Err(BadGroup::Frame);
+    }
+    if body.finalize() != header.body_crc {
+        return Err(BadGroup::Body);
+    }
+    frames.iter().all(payload_holds).then_some(frames).ok_or(BadGroup::Payload)
+}
+
+fn payload_holds(frame: &FrameView<'_>) -> bool {
+    match frame.header.kind {
+        FrameKind::Data => {
+            matches!(BatchView::parse(frame.payload), Ok((batch, 0)) if batch.verify_crc())
+        }
+        _ => crc32fast::hash(frame.payload) == frame.header.payload_crc,
+    }
+}

@@ -1,0 +1,249 @@
+//! What one journal is about to write, is writing and has written. A state
+//! machine without I/O: `next_write` says what to write where, `finished` what
+//! is durable now, in order.
+
+use std::collections::VecDeque;
+
+use super::files::JournalFile;
+use super::frame::{FrameHeader, frame_len};
+use super::group::{GROUP_HEADER, GroupBuilder};
+use crate::io::{ChunkSlice, Pool};
+use crate::log::config::{DurabilityClass, GROUP_BYTES, JournalConfig};
+use crate::log::set::LogHandle;
+use crate::model::Offset;
+use crate::model::planted::{Bug, armed};
+
+/// A log's end that a group makes durable.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Ack {
+    pub(crate) handle: LogHandle,
+    /// Truncations that the log had seen: older acknowledgements are void.
+    pub(crate) round: u32,
+    pub(crate) end: Offset,
+}
+
+struct Pending {
+    builder: GroupBuilder,
+    acks: Vec<Ack>,
+    serial: u64,
+}
+
+struct Flight {
+    number: u64,
+    done: bool,
+    acks: Vec<Ack>,
+    serial: u64,
+}
+
+/// A write to perform.
+pub(crate) struct Write<F> {
+    pub(crate) file: F,
+    pub(crate) bytes: ChunkSlice,
+    pub(crate) pos: u64,
+    pub(crate) number: u64,
+}
+
+/// One journal of a shard.
+pub(crate) struct Journal<F> {
+    pub(crate) class: DurabilityClass,
+    pub(crate) config: JournalConfig,
+    pub(crate) active: Option<JournalFile<F>>,
+    /// Empty files with a synced header.
+    pub(crate) ready: VecDeque<JournalFile<F>>,
+    /// Files that are full, oldest first.
+    pub(crate) full: VecDeque<JournalFile<F>>,
+    /// Bytes of all files, those being made included.
+    pub(crate) total_bytes: u64,
+    pub(crate) next_sequence: u64,
+    pub(crate) next_slot: u64,
+    /// A group waits for a file.
+    pub(crate) stalled: bool,
+    open: Option<Pending>,
+    queue: VecDeque<Pending>,
+    in_flight: VecDeque<Flight>,
+    next_number: u64,
+    previous_crc: u32,
+    /// Serial of the last frame queued and of the last one durable.
+    pub(crate) queued_serial: u64,
+    pub(crate) durable_serial: u64,
+    pub(crate) groups: u64,
+    spare_acks: Vec<Vec<Ack>>,
+}
+
+impl<F: Clone> Journal<F> {
+    pub(crate) fn new(class: DurabilityClass, config: JournalConfig) -> Self {
+        Self {
+            class,
+            config,
+            active: None,
+            ready: VecDeque::new(),
+            full: VecDeque::new(),
+            total_bytes: 0,
+            next_sequence: 1,
+            next_slot: 0,
+            stalled: false,
+            open: None,
+            queue: VecDeque::new(),
+            in_flight: VecDeque::new(),
+            next_number: 1,
+            previous_crc: 0,
+            queued_serial: 0,
+            durable_serial: 0,
+            groups: 0,
+            spare_acks: Vec::new(),
+        }
+    }
+
+    /// Goes on after what recovery found: numbers never repeat.
+    pub(crate) fn continue_after(&mut self, number: u64, crc: u32) {
+        self.next_number = number + 1;
+        self.previous_crc = crc;
+    }
+
+    /// Whether a frame with this payload could be queued.
+    pub(crate) fn has_room(&mut self, pool: &Pool, payload: usize) -> bool {
+        if self.open.as_ref().is_some_and(|p| p.builder.fits(payload)) {
+            return true;
+        }
+        if let Some(full) = self.open.take_if(|p| !p.builder.is_empty()) {
+            self.queue.push_back(full);
+        }
+        let need = GROUP_HEADER + frame_len(payload);
+        let chunk = if need <= GROUP_BYTES {
+            pool.take(GROUP_BYTES).or_else(|| pool.take(need))
+        } else {
+            pool.take(need)
+        };
+        let Some(chunk) = chunk else { return false };
+        self.open = Some(Pending {
+            builder: GroupBuilder::new(chunk),
+            acks: self.spare_acks.pop().unwrap_or_default(),
+            serial: self.queued_serial,
+        });
+        true
+    }
+
+    /// Queues a frame that `has_room` had room for; returns its serial.
+    pub(crate) fn push(&mut self, header: &FrameHeader, parts: &[&[u8]], ack: Ack) -> u64 {
+        let pending = self.open.as_mut().expect("has_room opened a group");
+        pending.builder.push(header, parts);
+        self.queued_serial += 1;
+        pending.serial = self.queued_serial;
+        match pending.acks.last_mut() {
+            Some(last) if last.handle == ack.handle && last.round == ack.round => {
+                last.end = ack.end;
+            }
+            _ => pending.acks.push(ack),
+        }
+        self.queued_serial
+    }
+
+    /// Closes the open group, so that the next frame starts another.
+    pub(crate) fn split(&mut self) {
+        if let Some(full) = self.open.take_if(|p| !p.builder.is_empty()) {
+            self.queue.push_back(full);
+        }
+    }
+
+    /// Whether frames wait to be written.
+    pub(crate) fn has_pending(&self) -> bool {
+        !self.queue.is_empty() || self.open.as_ref().is_some_and(|p| !p.builder.is_empty())
+    }
+
+    /// Whether nothing waits and nothing is being written.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.in_flight.is_empty() && !self.has_pending()
+    }
+
+    /// The next group to write, when one may start now.
+    pub(crate) fn next_write(&mut self) -> Option<Write<F>> {
+        if self.in_flight.len() >= self.config.in_flight {
+            return None;
+        }
+        let len = match self.queue.front() {
+            Some(pending) => pending.builder.padded_len(),
+            None => {
+                let open = self.open.as_ref()?;
+                if open.builder.is_empty() {
+                    return None;
+                }
+                open.builder.padded_len()
+            }
+        } as u64;
+        if self.active.as_ref().is_none_or(|f| f.room() < len) && !self.switch(len) {
+            self.stalled = true;
+            return None;
+        }
+        self.stalled = false;
+        let pending = self.queue.pop_front().or_else(|| self.open.take())?;
+        let file = self.active.as_mut().expect("switch put a file here");
+        let number = self.next_number;
+        self.next_number += 1;
+        let (bytes, crc) = pending.builder.seal(file.header.identity, number, self.previous_crc);
+        self.previous_crc = crc;
+        self.groups += 1;
+        let pos = file.pos;
+        file.pos += bytes.len() as u64;
+        file.logs.extend(pending.acks.iter().map(|ack| ack.handle));
+        let write = Write { file: file.file.clone(), bytes: bytes.freeze(), pos, number };
+        self.in_flight.push_back(Flight {
+            number,
+            done: false,
+            acks: pending.acks,
+            serial: pending.serial,
+        });
+        Some(write)
+    }
+
+    fn switch(&mut self, len: u64) -> bool {
+        if self.ready.front().is_none_or(|f| f.room() < len) {
+            return false;
+        }
+        let next = self.ready.pop_front();
+        if let Some(old) = std::mem::replace(&mut self.active, next) {
+            self.full.push_back(old);
+        }
+        true
+    }
+
+    /// A write has ended well. Hands out what is durable now, in group order.
+    pub(crate) fn finished(&mut self, number: u64, mut acked: impl FnMut(Ack)) {
+        let at = self.in_flight.iter().position(|f| f.number == number);
+        let flight = &mut self.in_flight[at.expect("only groups in flight finish")];
+        flight.done = true;
+        if armed(Bug::AcknowledgementsOutOfOrder) {
+            for ack in std::mem::take(&mut flight.acks) {
+                acked(ack);
+            }
+        }
+        while self.in_flight.front().is_some_and(|f| f.done) {
+            let mut flight = self.in_flight.pop_front().expect("just looked at");
+            self.durable_serial = flight.serial;
+            for ack in flight.acks.drain(..) {
+                acked(ack);
+            }
+            if self.spare_acks.len() < 8 {
+                self.spare_acks.push(flight.acks);
+            }
+        }
+    }
+
+    /// Files that reclaim should free now, by the design's half-full rule.
+    pub(crate) fn wants_reclaim(&self) -> bool {
+        let max_files = (self.config.cap_bytes / self.config.file_bytes).max(2) as usize;
+        !self.full.is_empty()
+            && (self.full.len() >= (max_files / 2).max(1) || self.stalled && !self.may_grow())
+    }
+
+    /// Whether another file fits under the cap.
+    pub(crate) fn may_grow(&self) -> bool {
+        self.total_bytes + self.config.file_bytes <= self.config.cap_bytes
+    }
+
+    /// Whether another file should be made now: none waits, and the active one
+    /// has been used.
+    pub(crate) fn wants_file(&self) -> bool {
+        let used = self.active.as_ref().is_none_or(|f| f.pos > crate::log::config::BLOCK);
+        self.ready.is_empty() && used && self.may_grow()
+    }
+}

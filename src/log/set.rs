@@ -1,0 +1,283 @@
+//! The face of the layer: what partitions and the shard call.
+#![allow(unused_variables, clippy::unused_async, reason = "signatures first")]
+
+use std::rc::Rc;
+
+use smallvec::SmallVec;
+
+use super::{AppendError, EpochEntry, KnownLog, LogSetConfig, Result};
+use crate::io::{ChunkSlice, Env};
+use crate::model::{LeaderEpoch, LogId, Offset, Timestamp};
+use crate::record::BatchSummary;
+
+/// An open log of a [`LogSet`]; never valid again after `delete`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct LogHandle {
+    pub(crate) slot: u32,
+    pub(crate) generation: u32,
+}
+
+/// Whole batches in order, in as many pieces as the memory they lie in; a
+/// batch may cross from one piece to the next.
+pub type Slices = SmallVec<[ChunkSlice; 4]>;
+
+/// What `append` did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Appended {
+    /// The log's end after the batch.
+    pub end_offset: Offset,
+    /// The producer state *before* this batch is wanted as a snapshot at this
+    /// offset (a roll, or 64 MiB since the last): see `put_producer_snapshot`.
+    pub snapshot_at: Option<Offset>,
+}
+
+/// Where the records asked for are.
+#[derive(Debug)]
+pub enum ReadOutcome {
+    /// Here, without a copy.
+    Hot(Slices),
+    /// In a file: pass it to `read_cold`.
+    Cold(ColdRead),
+    /// Before the log's start or beyond its end.
+    OutOfRange,
+    /// Nothing below the upper bound yet.
+    Empty,
+}
+
+/// A read that needs the disk.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ColdRead {
+    pub(crate) handle: LogHandle,
+    pub(crate) from: Offset,
+    pub(crate) upper: Offset,
+    pub(crate) max_bytes: usize,
+    pub(crate) at_least_one: bool,
+}
+
+/// First record at or after a timestamp.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TimestampOffset {
+    /// The record's offset.
+    pub offset: Offset,
+    /// The record's own timestamp.
+    pub timestamp: Timestamp,
+    /// Leader epoch of its batch.
+    pub epoch: LeaderEpoch,
+}
+
+/// A batch after the producer snapshot of a recovered log.
+#[derive(Clone, Copy, Debug)]
+pub struct RecoveredBatch {
+    /// Offset of its first record.
+    pub base_offset: Offset,
+    /// Leader epoch that wrote it.
+    pub epoch: LeaderEpoch,
+    /// Its header.
+    pub summary: BatchSummary,
+}
+
+/// What a log was found to hold at start.
+#[derive(Debug)]
+pub struct Recovered {
+    /// Handle in the set.
+    pub handle: LogHandle,
+    /// The incarnation.
+    pub log_id: LogId,
+    /// First offset that may be read.
+    pub log_start: Offset,
+    /// The next offset to assign.
+    pub log_end: Offset,
+    /// The epoch that starts now.
+    pub epoch: LeaderEpoch,
+    /// Latest producer snapshot at or below the end, with its offset.
+    pub snapshot: Option<(Offset, Vec<u8>)>,
+    /// Batches with a producer id after the snapshot, in order.
+    pub batches_after: Vec<RecoveredBatch>,
+}
+
+/// A start in progress: journals are scanned, logs are recovered one by one
+/// (the metadata log first, whose content says which others there are), then
+/// `finish` makes the set writable.
+pub struct Recovery<E: Env> {
+    set: LogSet<E>,
+}
+
+impl<E: Env> Recovery<E> {
+    /// Reads every journal and checkpoint of the data directory.
+    pub async fn scan(env: E, config: LogSetConfig) -> Result<Self> {
+        todo!()
+    }
+
+    /// Recovers one log: applies its frames, writes its tail to its segments,
+    /// rebuilds what is beyond its floor. It can be read from now on.
+    pub async fn recover_log(&mut self, known: &KnownLog) -> Result<Recovered> {
+        todo!()
+    }
+
+    /// The set, for reads of logs already recovered.
+    pub fn set(&self) -> &LogSet<E> {
+        &self.set
+    }
+
+    /// Syncs, checkpoints, starts each log's epoch in a fresh journal and
+    /// deletes the old journals: the set takes appends from now on.
+    pub async fn finish(self) -> Result<LogSet<E>> {
+        todo!()
+    }
+}
+
+/// All logs of one shard. Cloning shares it; belongs to one executor.
+#[derive(Clone)]
+pub struct LogSet<E: Env> {
+    env: E,
+}
+
+impl<E: Env> LogSet<E> {
+    /// [`Recovery`] in one call, for callers that know all logs beforehand.
+    pub async fn recover(
+        env: E,
+        config: LogSetConfig,
+        known: &[KnownLog],
+    ) -> Result<(Self, Vec<Recovered>)> {
+        todo!()
+    }
+
+    /// Makes an empty log and its directory.
+    pub async fn create(&self, known: &KnownLog) -> Result<LogHandle> {
+        todo!()
+    }
+
+    /// Takes a log out of service: its directory is renamed durably now and
+    /// unlinked in the background.
+    pub async fn delete(&self, handle: LogHandle) -> Result<()> {
+        todo!()
+    }
+
+    /// Appends one validated batch at the log's end, `base_offset`: copies it
+    /// into the tail with base offset and epoch patched, and queues it for the
+    /// journal. Durable when `drain_durable` says so.
+    pub fn append(
+        &self,
+        handle: LogHandle,
+        batch: &[u8],
+        summary: &BatchSummary,
+        base_offset: Offset,
+        epoch: LeaderEpoch,
+    ) -> std::result::Result<Appended, AppendError> {
+        todo!()
+    }
+
+    /// End of a pump round: class `os` writes its journal here, class `disk`
+    /// starts a group, qualifying logs start their bypass.
+    pub fn flush(&self) {
+        todo!()
+    }
+
+    /// Moves durable progress out, in order: (log, everything below is durable).
+    pub fn drain_durable(&self, out: &mut Vec<(LogHandle, Offset)>) {
+        todo!()
+    }
+
+    /// Called when durable progress or a failure was noted outside `flush`.
+    pub fn set_notifier(&self, notifier: Rc<dyn Fn()>) {
+        todo!()
+    }
+
+    /// Why the process must end, once something fatal happened.
+    #[must_use]
+    pub fn fatal(&self) -> Option<(super::FatalReason, String)> {
+        todo!()
+    }
+
+    /// Says how far the log is committed; never beyond its durable offset.
+    pub fn set_high_watermark(&self, handle: LogHandle, offset: Offset) {
+        todo!()
+    }
+
+    /// Raises the first readable offset; persisted with the next checkpoint.
+    pub fn set_log_start(&self, handle: LogHandle, offset: Offset) {
+        todo!()
+    }
+
+    /// First readable offset, durable end and end of a log.
+    #[must_use]
+    pub fn bounds(&self, handle: LogHandle) -> Option<(Offset, Offset, Offset)> {
+        todo!()
+    }
+
+    /// Batches from the one that holds `from` up to `upper` (exclusive, on a
+    /// batch boundary) and `max_bytes`; the first batch in full when
+    /// `at_least_one`.
+    #[must_use]
+    pub fn read(
+        &self,
+        handle: LogHandle,
+        from: Offset,
+        upper: Offset,
+        max_bytes: usize,
+        at_least_one: bool,
+    ) -> ReadOutcome {
+        todo!()
+    }
+
+    /// Does what `read` could not do from memory.
+    pub async fn read_cold(&self, read: ColdRead) -> Result<Slices> {
+        todo!()
+    }
+
+    /// First record below `upper` with a timestamp of at least `timestamp`.
+    pub async fn offset_for_timestamp(
+        &self,
+        handle: LogHandle,
+        timestamp: Timestamp,
+        upper: Offset,
+    ) -> Result<Option<TimestampOffset>> {
+        todo!()
+    }
+
+    /// Drops everything from `to` on (a batch boundary, not below the high
+    /// watermark) and starts `epoch` there.
+    pub async fn truncate(&self, handle: LogHandle, to: Offset, epoch: LeaderEpoch) -> Result<()> {
+        todo!()
+    }
+
+    /// Starts a leader epoch at the log's end without truncation.
+    pub fn start_epoch(
+        &self,
+        handle: LogHandle,
+        epoch: LeaderEpoch,
+    ) -> std::result::Result<(), AppendError> {
+        todo!()
+    }
+
+    /// The largest epoch at or below `epoch` and its end offset (KIP-320).
+    #[must_use]
+    pub fn end_of_epoch(
+        &self,
+        handle: LogHandle,
+        epoch: LeaderEpoch,
+    ) -> Option<(LeaderEpoch, Offset)> {
+        todo!()
+    }
+
+    /// The latest epoch of the log.
+    #[must_use]
+    pub fn latest_epoch(&self, handle: LogHandle) -> Option<EpochEntry> {
+        todo!()
+    }
+
+    /// Stores a producer snapshot taken at `at`; keeps the two latest.
+    pub async fn put_producer_snapshot(
+        &self,
+        handle: LogHandle,
+        bytes: Vec<u8>,
+        at: Offset,
+    ) -> Result<()> {
+        todo!()
+    }
+
+    /// Clean stop: flushes, writes everything behind, checkpoints.
+    pub async fn close(&self) -> Result<()> {
+        todo!()
+    }
+}

@@ -1,0 +1,23 @@
+//! Fixed limits of the protocol and of this broker, each in one place.
+
+/// Longest topic name, in bytes; leaves room for `-<partition>` and a suffix
+/// in a 255-byte file name.
+pub const TOPIC_NAME_BYTES_MAX: usize = 249;
+
+/// Producer ids handed to a node at a time.
+pub const PRODUCER_ID_BLOCK: i64 = 1000;
+
+/// Partitions per DescribeTopicPartitions page at most
+/// (`max.request.partition.size.limit`).
+pub const DESCRIBE_PARTITIONS_PAGE_DEFAULT: i32 = 2000;
+
+/// Partitions that one topic may have. Kafka bounds one request by its
+/// record count instead; we bound the topic, so that the image stays small.
+pub const PARTITIONS_PER_TOPIC_MAX: i32 = 100_000;
+
+/// Partitions that one request may create, all topics together: the metadata
+/// records of a request are one atomic batch.
+pub const PARTITIONS_PER_REQUEST_MAX: i32 = 10_000;
+
+/// Longest value of one config key, in bytes.
+pub const CONFIG_VALUE_BYTES_MAX: usize = 32 * 1024;

@@ -1,0 +1,350 @@
+//! Incremental fetch sessions (KIP-227): what a consumer fetches, remembered
+//! between its requests, so that it names only what changed and hears only of
+//! what changed.
+//!
+//! Owner: the shard of the connection. A session belongs to no connection; a
+//! client that comes back with its id and epoch goes on.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use ahash::AHashMap;
+
+use crate::model::{ErrorCode, TopicId};
+use crate::wire::generated::fetch::FetchPartition;
+use crate::wire::topic_ref::TopicRef;
+
+/// A topic as the session's requests name it.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) enum TopicKey {
+    Name(Arc<str>),
+    Id(TopicId),
+}
+
+impl TopicKey {
+    pub(super) fn of(topic: &TopicRef<'_>) -> Self {
+        match topic {
+            TopicRef::Name(name) => Self::Name((&**name).into()),
+            TopicRef::Id(id) => Self::Id(*id),
+        }
+    }
+
+    /// For the response.
+    pub(super) fn reference(&self) -> TopicRef<'_> {
+        match self {
+            Self::Name(name) => TopicRef::Name((&**name).into()),
+            Self::Id(id) => TopicRef::Id(*id),
+        }
+    }
+}
+
+/// One partition and what is wanted of it.
+#[derive(Clone, Debug)]
+pub(super) struct Wanted {
+    pub(super) topic: TopicKey,
+    pub(super) partition: FetchPartition,
+}
+
+/// What the consumer was told last about a partition.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Told {
+    pub(super) high_watermark: i64,
+    pub(super) log_start: i64,
+}
+
+struct Cached {
+    wanted: Wanted,
+    told: Option<Told>,
+}
+
+struct Session {
+    /// Epoch that the next request must have.
+    next_epoch: i32,
+    by_id: bool,
+    /// Next use, for eviction.
+    used: u64,
+    next_order: u64,
+    /// In the order in which partitions are served.
+    partitions: BTreeMap<u64, Cached>,
+    order: AHashMap<(TopicKey, i32), u64>,
+}
+
+impl Session {
+    fn new(by_id: bool) -> Self {
+        Self {
+            next_epoch: 1,
+            by_id,
+            used: 0,
+            next_order: 0,
+            partitions: BTreeMap::new(),
+            order: AHashMap::new(),
+        }
+    }
+
+    fn put(&mut self, wanted: Wanted) {
+        let key = (wanted.topic.clone(), wanted.partition.partition);
+        if let Some(at) = self.order.get(&key) {
+            let cached = self.partitions.get_mut(at).expect("order and partitions agree");
+            cached.wanted = wanted;
+            return;
+        }
+        self.order.insert(key, self.next_order);
+        self.partitions.insert(self.next_order, Cached { wanted, told: None });
+        self.next_order += 1;
+    }
+
+    fn forget(&mut self, topic: &TopicKey, index: i32) {
+        if let Some(at) = self.order.remove(&(topic.clone(), index)) {
+            self.partitions.remove(&at);
+        }
+    }
+}
+
+/// How a request uses sessions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct SessionUse {
+    /// For the response: 0 is none.
+    pub(super) id: i32,
+    /// Only what changed is answered.
+    pub(super) incremental: bool,
+}
+
+impl SessionUse {
+    pub(super) const NONE: Self = Self { id: 0, incremental: false };
+}
+
+/// What a request says about its session.
+pub(super) struct SessionRequest<'a> {
+    pub(super) id: i32,
+    pub(super) epoch: i32,
+    pub(super) by_id: bool,
+    pub(super) wanted: Vec<Wanted>,
+    pub(super) forgotten: &'a mut dyn Iterator<Item = (TopicKey, i32)>,
+    /// For a new session's id.
+    pub(super) random: u64,
+}
+
+/// The sessions of one shard.
+pub(super) struct FetchSessions {
+    sessions: AHashMap<i32, Session>,
+    max: usize,
+    clock: u64,
+}
+
+/// Epoch of a request without a session.
+const EPOCH_FINAL: i32 = -1;
+/// Epoch of a request that asks for a new session.
+const EPOCH_INITIAL: i32 = 0;
+
+impl FetchSessions {
+    /// Room for `max` sessions (`max.incremental.fetch.session.cache.slots`).
+    pub(super) fn new(max: usize) -> Self {
+        Self { sessions: AHashMap::new(), max, clock: 0 }
+    }
+
+    /// Sessions now.
+    #[cfg(test)]
+    fn len(&self) -> usize {
+        self.sessions.len()
+    }
+
+    /// Applies a request; answers what to fetch.
+    ///
+    /// # Errors
+    /// The error code of the whole response (checklist 54).
+    pub(super) fn begin(
+        &mut self,
+        request: SessionRequest<'_>,
+    ) -> Result<(SessionUse, Vec<Wanted>), ErrorCode> {
+        match request.epoch {
+            EPOCH_FINAL => {
+                self.sessions.remove(&request.id);
+                Ok((SessionUse::NONE, request.wanted))
+            }
+            EPOCH_INITIAL => {
+                self.sessions.remove(&request.id);
+                let id = self.open(&request);
+                Ok((SessionUse { id, incremental: false }, request.wanted))
+            }
+            _ => self.go_on(request),
+        }
+    }
+
+    /// A new session, or 0 when there is no room or nothing to remember.
+    fn open(&mut self, request: &SessionRequest<'_>) -> i32 {
+        if request.wanted.is_empty() || !self.make_room() {
+            return 0;
+        }
+        let mut id = (request.random & 0x7fff_ffff) as i32;
+        while id == 0 || self.sessions.contains_key(&id) {
+            id = (id.wrapping_add(1)) & 0x7fff_ffff;
+        }
+        let mut session = Session::new(request.by_id);
+        for wanted in &request.wanted {
+            session.put(wanted.clone());
+        }
+        self.clock += 1;
+        session.used = self.clock;
+        self.sessions.insert(id, session);
+        id
+    }
+
+    /// Evicts the session that was used longest ago when all slots are taken
+    /// and it has not been used while as many requests came as there are slots.
+    fn make_room(&mut self) -> bool {
+        if self.sessions.len() < self.max {
+            return true;
+        }
+        let oldest = self.sessions.iter().min_by_key(|(_, session)| session.used);
+        let Some((&id, session)) = oldest else { return false };
+        let idle = self.clock - session.used > self.max as u64;
+        if idle {
+            self.sessions.remove(&id);
+        }
+        idle
+    }
+
+    fn go_on(
+        &mut self,
+        request: SessionRequest<'_>,
+    ) -> Result<(SessionUse, Vec<Wanted>), ErrorCode> {
+        let Some(session) = self.sessions.get_mut(&request.id) else {
+            return Err(ErrorCode::FetchSessionIdNotFound);
+        };
+        if session.next_epoch != request.epoch {
+            return Err(ErrorCode::InvalidFetchSessionEpoch);
+        }
+        if session.by_id != request.by_id {
+            return Err(ErrorCode::FetchSessionTopicIdError);
+        }
+        for wanted in request.wanted {
+            session.put(wanted);
+        }
+        for (topic, index) in request.forgotten {
+            session.forget(&topic, index);
+        }
+        if session.partitions.is_empty() {
+            self.sessions.remove(&request.id);
+            return Ok((SessionUse::NONE, Vec::new()));
+        }
+        session.next_epoch = if request.epoch == i32::MAX { 1 } else { request.epoch + 1 };
+        self.clock += 1;
+        session.used = self.clock;
+        let wanted = session.partitions.values().map(|cached| cached.wanted.clone()).collect();
+        Ok((SessionUse { id: request.id, incremental: true }, wanted))
+    }
+
+    /// Notes what a response says of a partition; whether that is news.
+    /// Partitions with records go to the end of the order, so that all are
+    /// served in turn.
+    pub(super) fn tell(
+        &mut self,
+        id: i32,
+        topic: &TopicKey,
+        index: i32,
+        told: Told,
+        has_records: bool,
+    ) -> bool {
+        let Some(session) = self.sessions.get_mut(&id) else { return true };
+        let key = (topic.clone(), index);
+        let Some(&at) = session.order.get(&key) else { return true };
+        let cached = session.partitions.get_mut(&at).expect("order and partitions agree");
+        let news = cached.told.replace(told) != Some(told);
+        if has_records {
+            let cached = session.partitions.remove(&at).expect("it was there");
+            session.partitions.insert(session.next_order, cached);
+            session.order.insert(key, session.next_order);
+            session.next_order += 1;
+        }
+        news || has_records
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wanted(topic: &str, index: i32, offset: i64) -> Wanted {
+        let partition = FetchPartition { partition: index, fetch_offset: offset, ..FetchPartition::default() };
+        Wanted { topic: TopicKey::Name(topic.into()), partition }
+    }
+
+    fn begin(
+        sessions: &mut FetchSessions,
+        (id, epoch): (i32, i32),
+        wanted: Vec<Wanted>,
+        forgotten: Vec<(TopicKey, i32)>,
+    ) -> Result<(SessionUse, Vec<Wanted>), ErrorCode> {
+        let mut forgotten = forgotten.into_iter();
+        let forgotten = &mut forgotten;
+        sessions.begin(SessionRequest { id, epoch, by_id: false, wanted, forgotten, random: 7 })
+    }
+
+    #[test]
+    fn c54_a_session_remembers_changes_and_forgets() {
+        let mut sessions = FetchSessions::new(10);
+        let (first, all) =
+            begin(&mut sessions, (0, 0), vec![wanted("a", 0, 5), wanted("a", 1, 6)], vec![])
+                .unwrap();
+        assert!(first.id > 0 && !first.incremental);
+        assert_eq!(all.len(), 2);
+        let (next, all) =
+            begin(&mut sessions, (first.id, 1), vec![wanted("a", 1, 9)], vec![]).unwrap();
+        assert!(next.incremental);
+        assert_eq!(all.iter().map(|w| w.partition.fetch_offset).collect::<Vec<_>>(), [5, 9]);
+        let gone = vec![(TopicKey::Name("a".into()), 0)];
+        let (_, all) = begin(&mut sessions, (first.id, 2), vec![], gone).unwrap();
+        assert_eq!(all.len(), 1);
+        let gone = vec![(TopicKey::Name("a".into()), 1)];
+        let (closed, all) = begin(&mut sessions, (first.id, 3), vec![], gone).unwrap();
+        assert_eq!((closed, all.len()), (SessionUse::NONE, 0));
+        assert_eq!(sessions.len(), 0);
+    }
+
+    #[test]
+    fn c54_unknown_ids_and_wrong_epochs() {
+        let mut sessions = FetchSessions::new(10);
+        let error = begin(&mut sessions, (99, 1), vec![], vec![]).unwrap_err();
+        assert_eq!(error, ErrorCode::FetchSessionIdNotFound);
+        let (first, _) = begin(&mut sessions, (0, 0), vec![wanted("a", 0, 0)], vec![]).unwrap();
+        let error = begin(&mut sessions, (first.id, 2), vec![], vec![]).unwrap_err();
+        assert_eq!(error, ErrorCode::InvalidFetchSessionEpoch);
+        let mut none = std::iter::empty();
+        let by_id = SessionRequest {
+            id: first.id,
+            epoch: 1,
+            by_id: true,
+            wanted: vec![],
+            forgotten: &mut none,
+            random: 0,
+        };
+        assert_eq!(sessions.begin(by_id).unwrap_err(), ErrorCode::FetchSessionTopicIdError);
+        let (none, _) = begin(&mut sessions, (first.id, -1), vec![], vec![]).unwrap();
+        assert_eq!(none, SessionUse::NONE);
+        assert_eq!(sessions.len(), 0, "the final epoch closes");
+    }
+
+    #[test]
+    fn c54_a_full_cache_answers_without_a_session() {
+        let mut sessions = FetchSessions::new(1);
+        let (first, _) = begin(&mut sessions, (0, 0), vec![wanted("a", 0, 0)], vec![]).unwrap();
+        let (second, _) = begin(&mut sessions, (0, 0), vec![wanted("b", 0, 0)], vec![]).unwrap();
+        assert!(first.id > 0);
+        assert_eq!(second.id, 0);
+    }
+
+    #[test]
+    fn c54_only_news_is_told_and_served_partitions_wait_their_turn() {
+        let mut sessions = FetchSessions::new(1);
+        let both = vec![wanted("a", 0, 0), wanted("a", 1, 0)];
+        let (session, _) = begin(&mut sessions, (0, 0), both, vec![]).unwrap();
+        let topic = TopicKey::Name("a".into());
+        let told = Told { high_watermark: 3, log_start: 0 };
+        assert!(sessions.tell(session.id, &topic, 0, told, true));
+        assert!(!sessions.tell(session.id, &topic, 0, told, false), "nothing new");
+        let later = Told { high_watermark: 4, log_start: 0 };
+        assert!(sessions.tell(session.id, &topic, 0, later, false));
+        let (_, all) = begin(&mut sessions, (session.id, 1), vec![], vec![]).unwrap();
+        assert_eq!(all.iter().map(|w| w.partition.partition).collect::<Vec<_>>(), [1, 0]);
+    }
+}

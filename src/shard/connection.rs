@@ -1,0 +1,156 @@
+//! One connection's mechanics: input, requests in flight, output. What a
+//! request means is the handler's.
+
+use std::time::Duration;
+
+use crate::io::Pool;
+use crate::io::ring::{ConnId, ReceivedBuf};
+
+use super::handler::{ConnectionHandler, Place, Verdict};
+use super::input::{Input, Progress};
+use super::output::Output;
+use super::pump::Limits;
+use super::replies::ReplyQueue;
+
+/// Why a turn ended.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum TurnEnd {
+    /// The share of requests was used up; more may be waiting.
+    Share,
+    /// No whole frame is there.
+    Starving,
+    /// A pool is used up for now.
+    NoMemory,
+    /// Something of this connection must leave first: `settle` goes on.
+    Blocked,
+    /// The connection must end, for this reason.
+    Close(String),
+}
+
+/// A connection of this shard.
+pub(super) struct Connection<H: ConnectionHandler> {
+    pub(super) id: ConnId,
+    pub(super) state: H::State,
+    pub(super) input: Input<ReceivedBuf>,
+    pub(super) replies: ReplyQueue<H::Pending>,
+    pub(super) output: Output,
+    /// The request in flight that lets no other start.
+    alone: bool,
+    /// The send pool was used up; wait for the end of a send.
+    output_short: bool,
+    /// In the pump's ready queue.
+    pub(super) queued: bool,
+    /// A turn ended as blocked; look again when something has left.
+    pub(super) blocked: bool,
+    /// A large frame is being received into its own memory.
+    pub(super) filling: Option<usize>,
+    /// The peer sends no more.
+    pub(super) ended: bool,
+    /// `shutdown` was asked of the ring.
+    pub(super) closing: bool,
+    /// Monotonic time of the last bytes in either direction.
+    pub(super) active_at: Duration,
+}
+
+impl<H: ConnectionHandler> Connection<H> {
+    pub(super) fn new(
+        id: ConnId,
+        state: H::State,
+        limits: &Limits,
+        send_pool: Pool,
+        now: Duration,
+    ) -> Self {
+        Self {
+            id,
+            state,
+            input: Input::new(limits.frame_max_bytes),
+            replies: ReplyQueue::default(),
+            output: Output::new(send_pool),
+            alone: false,
+            output_short: false,
+            queued: false,
+            blocked: false,
+            filling: None,
+            ended: false,
+            closing: false,
+            active_at: now,
+        }
+    }
+
+    /// Whether the next frame may start now.
+    fn may_start(&self, limits: &Limits) -> bool {
+        !self.alone
+            && !self.output_short
+            && self.replies.len() < limits.in_flight_max
+            && self.output.bytes() < limits.output_max_bytes
+    }
+
+    /// Serves up to the share of requests; adds the number served to `served`.
+    pub(super) fn turn(
+        &mut self,
+        handler: &H,
+        limits: &Limits,
+        receive_pool: &Pool,
+        served: &mut u64,
+    ) -> TurnEnd {
+        for _ in 0..limits.turn_requests_max {
+            if !self.may_start(limits) {
+                return TurnEnd::Blocked;
+            }
+            match self.input.advance(receive_pool) {
+                Ok(Progress::Frame) => {}
+                Ok(Progress::Starving) => return TurnEnd::Starving,
+                Ok(Progress::NoMemory) => return TurnEnd::NoMemory,
+                Err(error) => return TurnEnd::Close(error.to_string()),
+            }
+            let place = Place { conn: self.id, seq: self.replies.next_seq() };
+            let alone = self.replies.is_empty();
+            match handler.frame(place, &mut self.state, self.input.frame(), alone) {
+                Verdict::Overlap(pending) => {
+                    self.replies.push(pending);
+                }
+                Verdict::Alone(pending) => {
+                    self.replies.push(pending);
+                    self.alone = true;
+                }
+                Verdict::Silent => {}
+                Verdict::Later => return TurnEnd::NoMemory,
+                Verdict::Hold => {
+                    assert!(!alone, "a frame that nothing precedes cannot wait for others");
+                    return TurnEnd::Blocked;
+                }
+                Verdict::Close(reason) => return TurnEnd::Close(reason),
+            }
+            self.input.consume();
+            *served += 1;
+        }
+        TurnEnd::Share
+    }
+
+    /// Encodes the answers that are known, in order. Says whether any left.
+    pub(super) fn settle(&mut self, handler: &H, limits: &Limits) -> bool {
+        let mut moved = false;
+        while !self.output_short
+            && self.output.bytes() < limits.output_max_bytes
+            && self.replies.front().is_some_and(|pending| handler.is_ready(pending))
+        {
+            let pending = self.replies.pop().expect("the front was there");
+            self.output_short = !handler.encode(&mut self.state, pending, &mut self.output);
+            moved = true;
+        }
+        if self.replies.is_empty() {
+            self.alone = false;
+        }
+        moved
+    }
+
+    /// A send has ended: memory of the send pool may be there again.
+    pub(super) fn sent(&mut self) {
+        self.output_short = false;
+    }
+
+    /// Whether nothing of this connection can go on by itself.
+    pub(super) fn is_quiet(&self) -> bool {
+        self.replies.is_empty() && self.output.is_empty()
+    }
+}

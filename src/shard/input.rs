@@ -1,0 +1,292 @@
+//! Bytes of one connection on their way to whole frames.
+//!
+//! A frame that lies whole in one received buffer is handed out in place; one
+//! that spans buffers is gathered in memory of the receive pool, which grows
+//! with what has arrived and not with what was announced, so that a frame
+//! header alone costs nothing. Refuses to know what a frame means.
+
+use std::collections::VecDeque;
+use std::ops::Deref;
+
+use crate::io::{ChunkMut, Pool};
+
+/// Bytes of the length prefix of a frame.
+const PREFIX: usize = 4;
+
+/// Most memory taken for a frame before its bytes have arrived.
+const GATHER_FIRST_MAX: usize = 128 << 10;
+
+/// Why a connection's input cannot go on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum FrameError {
+    /// A negative length.
+    #[error("a frame announced {0} bytes; lengths are not negative")]
+    Negative(i32),
+    /// Longer than the limit.
+    #[error("a frame announced {len} bytes, over the limit of {max} (socket.request.max.bytes)")]
+    TooLarge {
+        /// Bytes announced.
+        len: usize,
+        /// The limit in bytes.
+        max: usize,
+    },
+}
+
+/// What there is to handle.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Progress {
+    /// A whole frame: ask `frame`, then `consume` it.
+    Frame,
+    /// More bytes are needed.
+    Starving,
+    /// The receive pool has no memory for the frame under way.
+    NoMemory,
+}
+
+enum Whole {
+    /// In the first received buffer, from here, of this length.
+    InPlace(usize, usize),
+    /// In the gathered chunk.
+    Gathered,
+}
+
+struct Gather {
+    chunk: ChunkMut,
+    want: usize,
+}
+
+/// Input of one connection. `B` is a received buffer, given back when dropped.
+pub struct Input<B> {
+    inbox: VecDeque<B>,
+    /// Bytes of the first buffer already used.
+    used: usize,
+    prefix: [u8; PREFIX],
+    prefix_len: usize,
+    gather: Option<Gather>,
+    whole: Option<Whole>,
+    frame_max: usize,
+}
+
+impl<B: Deref<Target = [u8]>> Input<B> {
+    /// Empty input that refuses frames over `frame_max` bytes.
+    #[must_use]
+    pub fn new(frame_max: usize) -> Self {
+        Self {
+            inbox: VecDeque::new(),
+            used: 0,
+            prefix: [0; PREFIX],
+            prefix_len: 0,
+            gather: None,
+            whole: None,
+            frame_max,
+        }
+    }
+
+    /// Adds bytes in the order of arrival.
+    pub fn push(&mut self, buffer: B) {
+        if !buffer.is_empty() {
+            self.inbox.push_back(buffer);
+        }
+    }
+
+    /// Received buffers held.
+    #[must_use]
+    pub fn buffers(&self) -> usize {
+        self.inbox.len()
+    }
+
+    /// Whether the peer stopped in the middle of a frame.
+    #[must_use]
+    pub fn mid_frame(&self) -> bool {
+        self.prefix_len > 0 || self.gather.is_some() || !self.inbox.is_empty()
+    }
+
+    /// Moves on until a whole frame is there or something is missing.
+    pub fn advance(&mut self, pool: &Pool) -> Result<Progress, FrameError> {
+        loop {
+            if self.whole.is_some() {
+                return Ok(Progress::Frame);
+            }
+            if let Some(gather) = &mut self.gather {
+                if gather.chunk.len() == gather.want {
+                    self.whole = Some(Whole::Gathered);
+                    continue;
+                }
+                if gather.chunk.room() == 0 && !grow(gather, pool) {
+                    return Ok(Progress::NoMemory);
+                }
+            }
+            let Some(front) = self.inbox.front() else { return Ok(Progress::Starving) };
+            let rest = &front[self.used..];
+            if let Some(gather) = &mut self.gather {
+                let missing = gather.want - gather.chunk.len();
+                let take = missing.min(rest.len()).min(gather.chunk.room());
+                gather.chunk.extend(&rest[..take]);
+                self.use_up(take);
+                continue;
+            }
+            if self.prefix_len < PREFIX {
+                let take = (PREFIX - self.prefix_len).min(rest.len());
+                self.prefix[self.prefix_len..self.prefix_len + take].copy_from_slice(&rest[..take]);
+                self.prefix_len += take;
+                self.use_up(take);
+                if self.prefix_len == PREFIX {
+                    self.checked_len()?;
+                }
+                continue;
+            }
+            let want = self.checked_len()?;
+            if want <= rest.len() {
+                self.whole = Some(Whole::InPlace(self.used, want));
+                continue;
+            }
+            let Some(chunk) = pool.take(want.min(GATHER_FIRST_MAX)) else {
+                return Ok(Progress::NoMemory);
+            };
+            self.gather = Some(Gather { chunk, want });
+        }
+    }
+
+    fn checked_len(&self) -> Result<usize, FrameError> {
+        let len = i32::from_be_bytes(self.prefix);
+        let Ok(len) = usize::try_from(len) else { return Err(FrameError::Negative(len)) };
+        if len > self.frame_max {
+            return Err(FrameError::TooLarge { len, max: self.frame_max });
+        }
+        Ok(len)
+    }
+
+    fn use_up(&mut self, bytes: usize) {
+        self.used += bytes;
+        if self.inbox.front().is_some_and(|front| self.used >= front.len()) {
+            self.inbox.pop_front();
+            self.used = 0;
+        }
+    }
+
+    /// The whole frame that `advance` found, without its length prefix.
+    #[must_use]
+    pub fn frame(&self) -> &[u8] {
+        match self.whole.as_ref().expect("advance answered Frame") {
+            Whole::InPlace(at, len) => &self.inbox[0][*at..*at + *len],
+            Whole::Gathered => self.gather.as_ref().map_or(&[], |gather| &gather.chunk[..]),
+        }
+    }
+
+    /// Drops the frame that `frame` showed.
+    pub fn consume(&mut self) {
+        match self.whole.take().expect("advance answered Frame") {
+            Whole::InPlace(_, len) => self.use_up(len),
+            Whole::Gathered => self.gather = None,
+        }
+        self.prefix_len = 0;
+    }
+
+    /// When a large frame is under way and nothing is buffered: its memory and
+    /// the bytes it lacks, to be received into directly. Give it back with
+    /// `resume_gather`.
+    pub fn take_gather(&mut self, worth: usize) -> Option<(ChunkMut, usize)> {
+        let gather = self.gather.as_ref()?;
+        let missing = gather.want - gather.chunk.len();
+        if !self.inbox.is_empty() || missing.min(gather.chunk.room()) < worth {
+            return None;
+        }
+        self.gather.take().map(|gather| (gather.chunk, gather.want))
+    }
+
+    /// Gives back what `take_gather` lent, with the bytes that arrived.
+    pub fn resume_gather(&mut self, chunk: ChunkMut, want: usize) {
+        self.gather = Some(Gather { chunk, want });
+    }
+}
+
+/// Doubles the memory of a frame, up to its announced length.
+fn grow(gather: &mut Gather, pool: &Pool) -> bool {
+    let capacity = (gather.chunk.capacity() * 2).min(gather.want);
+    let Some(mut larger) = pool.take(capacity) else { return false };
+    larger.extend(&gather.chunk);
+    gather.chunk = larger;
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn framed(len: usize, seed: u8) -> Vec<u8> {
+        let mut bytes = u32::try_from(len).unwrap().to_be_bytes().to_vec();
+        bytes.extend((0..len).map(|i| seed.wrapping_add((i % 251) as u8)));
+        bytes
+    }
+
+    fn collect(input: &mut Input<Vec<u8>>, pool: &Pool, into: &mut Vec<Vec<u8>>) {
+        while input.advance(pool).unwrap() == Progress::Frame {
+            into.push(input.frame().to_vec());
+            input.consume();
+        }
+    }
+
+    #[test]
+    fn c9_any_split_gives_the_same_frames() {
+        let pool = Pool::new("receive", 64 << 10).unwrap();
+        let stream = [framed(0, 1), framed(5, 2), framed(300, 3), framed(1, 4)].concat();
+        let want: Vec<_> = [(0, 1), (5, 2), (300, 3), (1, 4)]
+            .map(|(len, seed)| framed(len, seed)[4..].to_vec())
+            .to_vec();
+        for piece in 1..=stream.len() {
+            let mut input = Input::new(1024);
+            let mut got = Vec::new();
+            for part in stream.chunks(piece) {
+                input.push(part.to_vec());
+                collect(&mut input, &pool, &mut got);
+            }
+            assert_eq!(got, want, "pieces of {piece} bytes");
+            assert!(!input.mid_frame());
+        }
+        assert_eq!(pool.used(), 0);
+    }
+
+    #[test]
+    fn c1_announced_lengths_are_refused_before_memory_is_taken() {
+        let pool = Pool::new("receive", 1 << 20).unwrap();
+        let mut input = Input::new(100 << 20);
+        input.push(0x7fff_ffff_u32.to_be_bytes().to_vec());
+        assert_eq!(
+            input.advance(&pool),
+            Err(FrameError::TooLarge { len: 0x7fff_ffff, max: 100 << 20 })
+        );
+        let mut input = Input::new(100);
+        input.push(vec![0xff; 4]);
+        assert_eq!(input.advance(&pool), Err(FrameError::Negative(-1)));
+        assert_eq!(pool.high_water(), 0);
+    }
+
+    #[test]
+    fn memory_follows_what_arrived() {
+        let pool = Pool::new("receive", 4 << 20).unwrap();
+        let mut input = Input::new(8 << 20);
+        let frame = framed(1 << 20, 9);
+        input.push(frame[..5].to_vec());
+        assert_eq!(input.advance(&pool), Ok(Progress::Starving));
+        assert!(pool.used() <= GATHER_FIRST_MAX);
+        let mut got = Vec::new();
+        for part in frame[5..].chunks(64 << 10) {
+            input.push(part.to_vec());
+            collect(&mut input, &pool, &mut got);
+        }
+        assert!(got == [frame[4..].to_vec()]);
+    }
+
+    #[test]
+    fn a_full_pool_is_said_and_passes() {
+        let pool = Pool::new("receive", 64 << 10).unwrap();
+        let held = pool.take(64 << 10).unwrap();
+        let mut input = Input::new(1 << 20);
+        input.push(framed(10, 1)[..8].to_vec());
+        assert_eq!(input.advance(&pool), Ok(Progress::NoMemory));
+        drop(held);
+        assert_eq!(input.advance(&pool), Ok(Progress::Starving));
+        input.push(framed(10, 1)[8..].to_vec());
+        assert_eq!(input.advance(&pool), Ok(Progress::Frame));
+    }
+}

@@ -1,0 +1,345 @@
+//! Drives the controller and the metadata log: one command at a time becomes
+//! records, the records become durable, then they change the image and the
+//! partitions of this shard, then the reply goes out.
+//!
+//! Owner: the shard of the controller. The only module that appends to
+//! `__cluster_metadata`.
+
+use std::cell::{Cell, Ref, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use async_lock::Mutex;
+
+use crate::base::once;
+use crate::cluster::{Command, Controller, Ctx, Image, MetadataRecord, PartitionImage, Reply};
+use crate::io::Env;
+use crate::log::{KnownLog, LogConfig};
+use crate::model::config::BrokerConfig;
+use crate::model::{
+    ErrorCode, LeaderEpoch, LogId, NodeId, PartitionIndex, ProducerId, Timestamp, TopicConfig,
+    TopicId,
+};
+use crate::partition::producers::ProducerStates;
+use crate::partition::{Acks, AppendOutcome, Partition, PartitionInit};
+use crate::record::{BatchBuilder, BatchView, Compression, NewRecord};
+
+use super::owner::{Appending, OwnedPartition, Owner, Waiter};
+
+/// Name of the metadata topic.
+pub const METADATA_TOPIC: &str = "__cluster_metadata";
+
+/// Id of the metadata topic, Kafka's own (KIP-516).
+pub const METADATA_TOPIC_ID: TopicId = TopicId([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
+
+/// Log id of the metadata log: the one that is known before any metadata is.
+pub const METADATA_LOG_ID: LogId = LogId(0);
+
+/// Producer ids of this node's block that are not given out.
+#[derive(Clone, Copy, Debug, Default)]
+struct IdBlock {
+    next: i64,
+    end: i64,
+}
+
+/// The metadata of the cluster, as this shard knows and changes it.
+pub struct Metadata<E: Env> {
+    owner: Rc<Owner<E>>,
+    node: NodeId,
+    config: BrokerConfig,
+    controller: Controller,
+    image: RefCell<Image>,
+    log: Rc<OwnedPartition>,
+    /// Held from a command's step until its records are applied.
+    turn: Mutex<()>,
+    producer_ids: RefCell<IdBlock>,
+    commands: Cell<u64>,
+}
+
+/// The settings of the log layer in a topic's settings.
+#[must_use]
+pub fn log_config(config: &TopicConfig) -> LogConfig {
+    let bytes = |value: i32| u64::try_from(value).expect("the table's bounds exclude negatives");
+    LogConfig {
+        segment_bytes: bytes(config.segment_bytes),
+        segment_ms: config.segment_ms,
+        segment_index_bytes: bytes(config.segment_index_bytes),
+        index_interval_bytes: bytes(config.index_interval_bytes),
+    }
+}
+
+fn log_class(class: crate::model::DurabilityClass) -> crate::log::DurabilityClass {
+    match class {
+        crate::model::DurabilityClass::Disk => crate::log::DurabilityClass::Disk,
+        crate::model::DurabilityClass::Os => crate::log::DurabilityClass::Os,
+    }
+}
+
+/// What the log layer must know of a partition.
+#[must_use]
+pub fn known_log(
+    name: &Arc<str>,
+    id: TopicId,
+    partition: &PartitionImage,
+    epoch: LeaderEpoch,
+    config: &TopicConfig,
+) -> KnownLog {
+    KnownLog {
+        log_id: partition.log_id,
+        topic: name.clone(),
+        partition: partition.index,
+        topic_id: id,
+        class: log_class(config.durability),
+        epoch_to_start: Some(epoch),
+        config: log_config(config),
+    }
+}
+
+/// What the log layer must know of the metadata log.
+#[must_use]
+pub fn metadata_log(config: &TopicConfig) -> KnownLog {
+    KnownLog {
+        log_id: METADATA_LOG_ID,
+        topic: METADATA_TOPIC.into(),
+        partition: PartitionIndex(0),
+        topic_id: METADATA_TOPIC_ID,
+        // Metadata must survive what any topic survives.
+        class: crate::log::DurabilityClass::Disk,
+        epoch_to_start: None,
+        config: log_config(config),
+    }
+}
+
+/// Applies the records of whole batches to an image.
+///
+/// # Errors
+/// Words for the operator when a record is damaged or from a newer version.
+pub fn replay(image: &mut Image, batches: &[u8]) -> Result<(), String> {
+    for batch in crate::record::batches(batches) {
+        let batch = batch.map_err(|e| format!("{METADATA_TOPIC}: {e}"))?;
+        let at = batch.base_offset();
+        let bytes = batch.decompressed(usize::MAX).map_err(|e| format!("offset {at}: {e}"))?;
+        for record in batch.iter(&bytes) {
+            let record = record.map_err(|e| format!("offset {at}: {e}"))?;
+            let value = record.value.unwrap_or_default();
+            match crate::cluster::decode(value) {
+                Ok(crate::cluster::Decoded::Record(record)) => {
+                    image.apply(&record).map_err(|e| format!("offset {at}: {e}"))?;
+                }
+                Ok(crate::cluster::Decoded::Skipped { kind }) => {
+                    tracing::info!("metadata record of type {kind} at offset {at} skipped");
+                }
+                Err(e) => return Err(format!("offset {at}: {e}")),
+            }
+        }
+    }
+    Ok(())
+}
+
+impl<E: Env> Metadata<E> {
+    /// The driver over an image that was replayed from `log`.
+    #[must_use]
+    pub fn new(
+        owner: Rc<Owner<E>>,
+        node: NodeId,
+        config: BrokerConfig,
+        image: Image,
+        log: Rc<OwnedPartition>,
+    ) -> Rc<Self> {
+        Rc::new(Self {
+            owner,
+            node,
+            controller: Controller::new(config.clone()),
+            config,
+            image: RefCell::new(image),
+            log,
+            turn: Mutex::new(()),
+            producer_ids: RefCell::default(),
+            commands: Cell::new(0),
+        })
+    }
+
+    /// The image as it is now. Do not hold it across an await.
+    #[must_use]
+    pub fn image(&self) -> Ref<'_, Image> {
+        self.image.borrow()
+    }
+
+    /// The broker's configuration.
+    #[must_use]
+    pub fn config(&self) -> &BrokerConfig {
+        &self.config
+    }
+
+    /// This node.
+    #[must_use]
+    pub fn node(&self) -> NodeId {
+        self.node
+    }
+
+    /// Carries a command out. When it returns, its records are durable and in
+    /// the image, and new partitions take appends.
+    ///
+    /// # Errors
+    /// A retriable code when the records could not be made durable.
+    pub async fn command(&self, command: Command) -> Result<Reply, ErrorCode> {
+        let _turn = self.turn.lock().await;
+        self.commands.set(self.commands.get() + 1);
+        let step = {
+            let env = self.owner.env().clone();
+            let mut random = move || env.random();
+            let mut ctx = Ctx { random: &mut random };
+            self.controller.step(&self.image.borrow(), command, &mut ctx)
+        };
+        if !step.records.is_empty() {
+            self.append(&step.records).await?;
+            self.apply(&step.records).await?;
+        }
+        Ok(step.reply)
+    }
+
+    /// Makes records durable that the image has already: those with which
+    /// this node starts.
+    ///
+    /// # Errors
+    /// A retriable code when they could not be made durable.
+    pub async fn append_applied(&self, records: &[MetadataRecord]) -> Result<(), ErrorCode> {
+        self.append(records).await
+    }
+
+    /// Appends records as one batch and waits until it is committed.
+    async fn append(&self, records: &[MetadataRecord]) -> Result<(), ErrorCode> {
+        let now = Timestamp(self.owner.env().wall_ms());
+        let mut builder = BatchBuilder::new(Compression::None).base_timestamp(now);
+        for record in records {
+            let value = crate::cluster::encode(record);
+            let record =
+                NewRecord { timestamp: now, key: None, value: Some(&value), headers: &[] };
+            builder.push(&record);
+        }
+        let batch = builder.build().map_err(|_| ErrorCode::UnknownServerError)?;
+        let (view, _) = BatchView::parse(&batch).map_err(|_| ErrorCode::UnknownServerError)?;
+        let summary = view.summary().map_err(|_| ErrorCode::UnknownServerError)?;
+        loop {
+            let (giver, receiver) = once();
+            let waiter = Waiter::Task(giver);
+            match self.owner.append(&self.log, &batch, &summary, Acks::All, waiter)? {
+                Appending::Waiting { .. } => {
+                    self.owner.mailbox().ring();
+                    return match receiver.await {
+                        Some(AppendOutcome::Committed { .. }) => Ok(()),
+                        Some(outcome) => Err(outcome.error_code()),
+                        None => Err(ErrorCode::KafkaStorageError),
+                    };
+                }
+                Appending::NoRoom => {
+                    self.owner.env().sleep(std::time::Duration::from_millis(1)).await;
+                }
+            }
+        }
+    }
+
+    /// Changes the image and this shard's partitions.
+    async fn apply(&self, records: &[MetadataRecord]) -> Result<(), ErrorCode> {
+        for record in records {
+            let removed = match record {
+                MetadataRecord::TopicRemoved { id } => Some(*id),
+                _ => None,
+            };
+            let applied = self.image.borrow_mut().apply(record);
+            applied.expect("the controller's records fit the image that it looked at");
+            if let Some(id) = removed {
+                self.delete_logs(id).await;
+            }
+        }
+        // Configs come after partitions in a step, so partitions wait for both.
+        for record in records {
+            match record {
+                MetadataRecord::Partition(partition) => {
+                    self.create_log(partition.topic_id, partition.index).await?;
+                }
+                MetadataRecord::TopicConfig { id, .. } => {
+                    if let Some(topic) = self.owner.topic_by_id(*id) {
+                        topic.set_config(self.topic_config(*id));
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// A topic's settings, resolved.
+    #[must_use]
+    pub fn topic_config(&self, id: TopicId) -> Arc<TopicConfig> {
+        let image = self.image.borrow();
+        let empty = std::collections::BTreeMap::new();
+        let configs = image.topic_by_id(id).map_or(&empty, |topic| &topic.configs);
+        Arc::new(TopicConfig::resolve(&self.config, configs))
+    }
+
+    async fn create_log(&self, id: TopicId, index: PartitionIndex) -> Result<(), ErrorCode> {
+        let config = self.topic_config(id);
+        let (name, known, epoch) = {
+            let image = self.image.borrow();
+            let Some(topic) = image.topic_by_id(id) else { return Ok(()) };
+            let partition = topic.partition(index).expect("the record is applied");
+            let epoch = image.leader_epoch(partition);
+            let known = known_log(&topic.name, id, partition, epoch, &config);
+            (topic.name.clone(), known, epoch)
+        };
+        if self.owner.topic_by_id(id).is_some_and(|topic| topic.partition(index).is_some()) {
+            return Ok(());
+        }
+        let log = self.owner.logs().create(&known).await.map_err(|error| {
+            tracing::error!("cannot create the log of {name}-{index}: {error}");
+            ErrorCode::KafkaStorageError
+        })?;
+        let machine = Partition::new(PartitionInit {
+            epoch,
+            log_start: crate::model::Offset::ZERO,
+            high_watermark: crate::model::Offset::ZERO,
+            log_end: crate::model::Offset::ZERO,
+            producers: ProducerStates::default(),
+        });
+        let topic = self.owner.add_topic(&name, id, config);
+        self.owner.add_partition(&topic, index, log, machine);
+        Ok(())
+    }
+
+    async fn delete_logs(&self, id: TopicId) {
+        for log in self.owner.remove_topic(id) {
+            if let Err(error) = self.owner.logs().delete(log).await {
+                // Replay ignores its log id from now on; the directory remains.
+                tracing::error!("cannot delete a log of topic {id}: {error}");
+            }
+        }
+    }
+
+    /// A producer id that nobody else gets, also after a restart (KIP-98).
+    ///
+    /// # Errors
+    /// When a new block cannot be made durable.
+    pub async fn next_producer_id(&self) -> Result<ProducerId, ErrorCode> {
+        loop {
+            {
+                let mut block = self.producer_ids.borrow_mut();
+                if block.next < block.end {
+                    block.next += 1;
+                    return Ok(ProducerId(block.next - 1));
+                }
+            }
+            let command = Command::AllocateProducerIds { node: self.node };
+            match self.command(command).await? {
+                Reply::ProducerIds { first, count } => {
+                    let mut block = self.producer_ids.borrow_mut();
+                    // Another task may have fetched a block meanwhile; an
+                    // unused rest is lost, never given out twice.
+                    *block = IdBlock { next: first.0, end: first.0 + count };
+                }
+                Reply::Refused(error) => return Err(error.code),
+                reply => unreachable!("AllocateProducerIds answered {reply:?}"),
+            }
+        }
+    }
+}

@@ -1,0 +1,576 @@
+//! The pump: the one loop of a shard that reaps its ring, serves connections
+//! in turn, ends rounds (which writes the journals) and parks.
+//!
+//! A round: submit what is queued, reap completions into the connections, give
+//! every ready connection one turn of at most 16 requests, end the round,
+//! deliver what became known, hand encoded answers to the ring. When the
+//! shard's slice is over the pump pauses for the reactor; when nothing is left
+//! it looks again for a while, then parks. It never awaits I/O.
+
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::time::Duration;
+
+use crate::io::env::Env;
+use crate::io::glommio::GlommioTask;
+use crate::io::ring::{ConnId, EndCause, Event, Ring, SendPiece};
+use crate::io::{ChunkMut, Pool};
+
+use super::connection::{Connection, TurnEnd};
+use super::fatal::Fatal;
+use super::handler::{ConnectionHandler, Mailbox, PendingEvent, Place};
+use super::runtime::{Runtime, yield_in_place};
+use super::stop::StopSignal;
+
+/// Limits of connections, each a flag or a configuration key.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Largest frame in bytes (`socket.request.max.bytes`).
+    pub frame_max_bytes: usize,
+    /// Requests of one connection in flight.
+    pub in_flight_max: usize,
+    /// Encoded bytes of one connection that wait for its socket.
+    pub output_max_bytes: usize,
+    /// Requests of one connection before the next has its turn.
+    pub turn_requests_max: usize,
+    /// A connection without traffic for so long is closed
+    /// (`connections.max.idle.ms`).
+    pub idle_max: Duration,
+    /// Missing bytes of a frame from which they are received into its memory.
+    pub direct_receive_min_bytes: usize,
+    /// Longest look-again before a park (`--spin`).
+    pub spin_max: Duration,
+    /// How long answers may take to leave when the broker stops.
+    pub stop_send_max: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            frame_max_bytes: 100 << 20,
+            in_flight_max: 128,
+            output_max_bytes: 1 << 20,
+            turn_requests_max: 16,
+            idle_max: Duration::from_secs(600),
+            direct_receive_min_bytes: 16 << 10,
+            spin_max: Duration::from_micros(50),
+            stop_send_max: Duration::from_secs(2),
+        }
+    }
+}
+
+/// What a shard does when every ready connection has had its turn.
+pub trait RoundEnd: 'static {
+    /// Writes the journals and posts what became known to the mailbox.
+    fn end_round(&self);
+    /// Why the shard must end, when it must.
+    fn fatal(&self) -> Option<Fatal>;
+}
+
+/// Counts since the start, for metrics.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct PumpCounters {
+    /// Rounds.
+    pub rounds: u64,
+    /// Requests served.
+    pub requests: u64,
+    /// Parks.
+    pub parks: u64,
+    /// Connections accepted.
+    pub accepted: u64,
+    /// Connections closed for idleness.
+    pub idle_closed: u64,
+    /// Turns that found the receive pool used up.
+    pub receive_memory_short: u64,
+}
+
+/// The loop of one shard.
+pub struct Pump<H: ConnectionHandler, R: RoundEnd> {
+    runtime: Runtime,
+    ring: Ring,
+    handler: Rc<H>,
+    round_end: Rc<R>,
+    mailbox: Mailbox,
+    limits: Limits,
+    receive_pool: Pool,
+    send_pool: Pool,
+    stop: StopSignal,
+    connections: Vec<Option<Connection<H>>>,
+    open: usize,
+    ready: VecDeque<ConnId>,
+    /// Connections whose turn found no memory; ready again next round.
+    hungry: Vec<ConnId>,
+    events: Vec<Event>,
+    delivered: Vec<(Place, PendingEvent)>,
+    /// The task that rings the bell at the next deadline.
+    alarm: Option<(Duration, GlommioTask)>,
+    now: Duration,
+    swept_at: Duration,
+    accepting: bool,
+    /// How long the last waits for work were: decides whether to look again.
+    wait_average: Duration,
+    counters: PumpCounters,
+}
+
+/// What a pump is made of.
+pub struct PumpParts<H, R> {
+    /// The shard's runtime.
+    pub runtime: Runtime,
+    /// Who understands requests.
+    pub handler: Rc<H>,
+    /// What ends a round.
+    pub round_end: Rc<R>,
+    /// Where events for requests in flight are left.
+    pub mailbox: Mailbox,
+    /// Limits of connections.
+    pub limits: Limits,
+    /// Memory of frames under way.
+    pub receive_pool: Pool,
+    /// Memory of encoded answers.
+    pub send_pool: Pool,
+    /// Who says when to stop.
+    pub stop: StopSignal,
+}
+
+impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
+    /// A pump that has not run.
+    #[must_use]
+    pub fn new(parts: PumpParts<H, R>) -> Self {
+        let ring = parts.runtime.ring().clone();
+        let now = parts.runtime.env().monotonic();
+        Self {
+            runtime: parts.runtime,
+            ring,
+            handler: parts.handler,
+            round_end: parts.round_end,
+            mailbox: parts.mailbox,
+            limits: parts.limits,
+            receive_pool: parts.receive_pool,
+            send_pool: parts.send_pool,
+            stop: parts.stop,
+            connections: Vec::new(),
+            open: 0,
+            ready: VecDeque::new(),
+            hungry: Vec::new(),
+            events: Vec::new(),
+            delivered: Vec::new(),
+            alarm: None,
+            now,
+            swept_at: now,
+            accepting: true,
+            wait_average: Duration::ZERO,
+            counters: PumpCounters::default(),
+        }
+    }
+
+    /// Serves `listener` until the stop flag is set, then lets answers leave,
+    /// closes every connection and returns. `Err` when the shard had to end.
+    pub async fn run(mut self, listener: std::net::TcpListener) -> Result<PumpCounters, Fatal> {
+        let listener = self.ring.listen(listener);
+        while !self.stop.is_set() {
+            self.round()?;
+            self.give_way().await;
+        }
+        self.accepting = false;
+        self.ring.unlisten(listener);
+        self.drain().await?;
+        Ok(self.counters)
+    }
+
+    /// One round. Returns without waiting for anything.
+    fn round(&mut self) -> Result<(), Fatal> {
+        self.counters.rounds += 1;
+        self.now = self.runtime.env().monotonic();
+        self.ring.submit();
+        let mut events = std::mem::take(&mut self.events);
+        self.ring.reap(|event| events.push(event));
+        for event in events.drain(..) {
+            self.on_event(event);
+        }
+        self.events = events;
+        self.mailbox.expire(self.now);
+        self.ready.extend(self.hungry.drain(..));
+        self.serve_ready();
+        self.round_end.end_round();
+        self.deliver();
+        self.sweep();
+        self.ring.submit();
+        self.runtime.pulse().round(self.ring.in_flight());
+        self.round_end.fatal().map_or(Ok(()), Err)
+    }
+
+    /// One turn for each connection that is ready now, until the slice is over.
+    fn serve_ready(&mut self) {
+        for _ in 0..self.ready.len() {
+            let Some(id) = self.ready.pop_front() else { return };
+            self.turn(id);
+            if self.runtime.env().slice_over() {
+                return;
+            }
+        }
+    }
+
+    fn connection(&mut self, id: ConnId) -> Option<&mut Connection<H>> {
+        self.connections.get_mut(id.index())?.as_mut().filter(|c| c.id == id)
+    }
+
+    fn turn(&mut self, id: ConnId) {
+        let Some(slot) = self.connections.get_mut(id.index()) else { return };
+        let Some(connection) = slot.as_mut().filter(|c| c.id == id) else { return };
+        connection.queued = false;
+        if connection.closing {
+            return;
+        }
+        let mut served = 0;
+        let end = connection.turn(&self.handler, &self.limits, &self.receive_pool, &mut served);
+        self.counters.requests += served;
+        match end {
+            TurnEnd::Share => self.make_ready(id),
+            TurnEnd::Starving => self.want_more(id),
+            TurnEnd::NoMemory => {
+                self.counters.receive_memory_short += 1;
+                connection.queued = true;
+                self.hungry.push(id);
+            }
+            TurnEnd::Blocked => connection.blocked = true,
+            TurnEnd::Close(reason) => return self.close(id, &reason),
+        }
+        self.settle(id);
+    }
+
+    /// No whole frame is buffered: a large one is received into its own memory.
+    fn want_more(&mut self, id: ConnId) {
+        let worth = self.limits.direct_receive_min_bytes;
+        let Some(connection) = self.connection(id) else { return };
+        if connection.ended || connection.filling.is_some() {
+            return;
+        }
+        if let Some((chunk, want)) = connection.input.take_gather(worth) {
+            connection.filling = Some(want);
+            let target = want.min(chunk.capacity());
+            self.ring.receive_into(id, chunk, target);
+        }
+    }
+
+    fn make_ready(&mut self, id: ConnId) {
+        if let Some(connection) = self.connection(id)
+            && !connection.queued
+        {
+            connection.queued = true;
+            self.ready.push_back(id);
+        }
+    }
+
+    fn on_event(&mut self, event: Event) {
+        match event {
+            Event::Accepted { conn, peer, .. } => self.on_accepted(conn, peer),
+            Event::AcceptFailed { listener, error } => {
+                tracing::warn!(
+                    "accepting failed: {error}; trying again in 1 s (raise the open-files limit: \
+                     ulimit -n, or LimitNOFILE in a unit)"
+                );
+                let ring = self.ring.clone();
+                let later = self.runtime.env().sleep(Duration::from_secs(1));
+                let again = async move {
+                    later.await;
+                    ring.rearm(listener);
+                };
+                crate::io::env::Task::detach(self.runtime.env().spawn(again));
+            }
+            Event::Unlistened { .. } => {}
+            Event::Received { conn, data } => {
+                let now = self.now;
+                if let Some(connection) = self.connection(conn) {
+                    connection.input.push(data);
+                    connection.active_at = now;
+                    if connection.filling.is_none() {
+                        self.make_ready(conn);
+                    }
+                }
+            }
+            Event::Filled { conn, chunk, .. } => self.on_filled(conn, chunk),
+            Event::ReceiveEnded { conn, cause } => {
+                if let EndCause::Error(error) = cause {
+                    tracing::debug!("receive failed: {error}");
+                }
+                if let Some(connection) = self.connection(conn) {
+                    connection.ended = true;
+                    self.make_ready(conn);
+                }
+            }
+            Event::Sent { conn, result, pieces } => self.on_sent(conn, result, pieces),
+            Event::Closed { conn } => self.on_closed(conn),
+        }
+    }
+
+    fn on_accepted(&mut self, id: ConnId, peer: Option<std::net::SocketAddr>) {
+        self.counters.accepted += 1;
+        let state = self.handler.open(id, peer);
+        let connection =
+            Connection::new(id, state, &self.limits, self.send_pool.clone(), self.now);
+        if self.connections.len() <= id.index() {
+            self.connections.resize_with(id.index() + 1, || None);
+        }
+        let before = self.connections[id.index()].replace(connection);
+        assert!(before.is_none(), "the ring gave out slot {} twice", id.index());
+        self.open += 1;
+        if !self.accepting {
+            self.close(id, "the broker is stopping");
+        }
+    }
+
+    fn on_filled(&mut self, id: ConnId, chunk: ChunkMut) {
+        let now = self.now;
+        if let Some(connection) = self.connection(id) {
+            let want = connection.filling.take().expect("a fill was asked for");
+            connection.input.resume_gather(chunk, want);
+            connection.active_at = now;
+            self.make_ready(id);
+        }
+    }
+
+    fn on_sent(&mut self, id: ConnId, result: std::io::Result<()>, pieces: Vec<SendPiece>) {
+        let now = self.now;
+        let Some(connection) = self.connection(id) else { return };
+        connection.active_at = now;
+        connection.sent();
+        match result {
+            Ok(()) => self.flush(id, pieces),
+            Err(error) => self.close(id, &format!("send failed: {error}")),
+        }
+    }
+
+    fn on_closed(&mut self, id: ConnId) {
+        let Some(slot) = self.connections.get_mut(id.index()) else { return };
+        if let Some(mut connection) = slot.take_if(|c| c.id == id) {
+            self.open -= 1;
+            while let Some(pending) = {
+                let seq = connection.replies.first_seq();
+                connection.replies.pop().map(|p| (seq, p))
+            } {
+                self.handler.forget(Place { conn: id, seq: pending.0 }, pending.1);
+            }
+        }
+    }
+
+    /// Delivers events to requests in flight until there are none.
+    fn deliver(&mut self) {
+        while !self.mailbox.is_empty() {
+            let mut events = std::mem::take(&mut self.delivered);
+            self.mailbox.swap(&mut events);
+            for (place, event) in events.drain(..) {
+                self.deliver_one(place, event);
+            }
+            self.delivered = events;
+        }
+    }
+
+    fn deliver_one(&mut self, place: Place, event: PendingEvent) {
+        let Some(slot) = self.connections.get_mut(place.conn.index()) else { return };
+        let Some(connection) = slot.as_mut().filter(|c| c.id == place.conn) else { return };
+        if connection.closing {
+            return;
+        }
+        let Some(pending) = connection.replies.get_mut(place.seq) else { return };
+        match self.handler.event(place, &mut connection.state, pending, event) {
+            Ok(()) => self.settle(place.conn),
+            Err(reason) => self.close(place.conn, &reason),
+        }
+    }
+
+    /// Encodes what is known, sends it, and looks whether the input can go on.
+    fn settle(&mut self, id: ConnId) {
+        let Some(slot) = self.connections.get_mut(id.index()) else { return };
+        let Some(connection) = slot.as_mut().filter(|c| c.id == id && !c.closing) else { return };
+        let moved = connection.settle(&self.handler, &self.limits);
+        if moved && std::mem::take(&mut connection.blocked) {
+            self.make_ready(id);
+        }
+        self.flush(id, Vec::new());
+    }
+
+    /// Hands output to the ring when no send is under way; ends a connection
+    /// whose peer sends no more and for which nothing is left to do.
+    fn flush(&mut self, id: ConnId, spare: Vec<SendPiece>) {
+        let sending = self.ring.is_sending(id);
+        let Some(connection) = self.connection(id) else { return };
+        if connection.closing || sending {
+            return;
+        }
+        if !connection.output.is_empty() {
+            let pieces = connection.output.take(spare);
+            self.ring.send(id, pieces);
+            // Room in the output may let a blocked request or answer go on.
+            if let Some(connection) = self.connection(id)
+                && connection.blocked
+            {
+                connection.blocked = false;
+                self.make_ready(id);
+            }
+            return;
+        }
+        // Frames that came before the end are still served (acks=0 producers
+        // send and close); answers have nobody left to read them.
+        let goes_on = connection.queued || (connection.blocked && !connection.is_quiet());
+        if connection.ended && !goes_on {
+            self.close(id, "the peer closed");
+        }
+    }
+
+    fn close(&mut self, id: ConnId, reason: &str) {
+        let Some(connection) = self.connection(id) else { return };
+        if !connection.closing {
+            connection.closing = true;
+            tracing::debug!("connection {}: {reason}", id.index());
+            self.ring.shutdown(id);
+        }
+    }
+
+    /// How often `sweep` looks at all connections.
+    fn sweep_every(&self) -> Duration {
+        (self.limits.idle_max / 8).clamp(Duration::from_millis(50), Duration::from_secs(1))
+    }
+
+    /// Closes connections without traffic, tells overdue requests.
+    fn sweep(&mut self) {
+        if self.now.saturating_sub(self.swept_at) < self.sweep_every() {
+            return;
+        }
+        self.swept_at = self.now;
+        let (now, idle_max) = (self.now, self.limits.idle_max);
+        let mut idle = Vec::new();
+        for connection in self.connections.iter().flatten() {
+            match connection.replies.front() {
+                None if now.saturating_sub(connection.active_at) > idle_max => {
+                    idle.push(connection.id);
+                }
+                Some(pending) if self.handler.is_overdue(pending, now) => {
+                    let place = Place { conn: connection.id, seq: connection.replies.first_seq() };
+                    self.mailbox.post(place, PendingEvent::Deadline);
+                }
+                _ => {}
+            }
+        }
+        for id in idle {
+            self.counters.idle_closed += 1;
+            self.close(id, "no traffic for connections.max.idle.ms");
+        }
+    }
+
+    fn has_work(&self) -> bool {
+        !self.ready.is_empty()
+            || !self.mailbox.is_empty()
+            || self.ring.has_work()
+            || self.mailbox.next_deadline().is_some_and(|at| at <= self.runtime.env().monotonic())
+    }
+
+    /// Between rounds: the shard's other tasks, then the reactor when the slice
+    /// is over, then a look-again and a park when nothing is left.
+    async fn give_way(&mut self) {
+        let env = self.runtime.env().clone();
+        if env.slice_over() {
+            env.pause().await;
+        } else {
+            yield_in_place().await;
+        }
+        if self.ring.bell().answer() || self.has_work() || self.stop.is_set() {
+            return;
+        }
+        let idle_since = env.monotonic();
+        // Looking again pays only where work has lately come sooner than a park costs.
+        if self.wait_average <= self.limits.spin_max {
+            while env.monotonic().saturating_sub(idle_since) < self.limits.spin_max {
+                if self.ring.look() || self.ring.bell().answer() || self.has_work() {
+                    return self.waited(env.monotonic().saturating_sub(idle_since));
+                }
+                yield_in_place().await;
+                if env.slice_over() {
+                    env.pause().await;
+                }
+            }
+        }
+        if self.hungry.is_empty() {
+            self.set_alarm();
+        } else {
+            // Memory comes back without ringing anything: look again soon.
+            self.alarm_at(self.now + Duration::from_millis(1));
+        }
+        self.counters.parks += 1;
+        self.runtime.park().await;
+        self.ring.bell().answer();
+        self.waited(env.monotonic().saturating_sub(idle_since));
+    }
+
+    fn waited(&mut self, wait: Duration) {
+        // One long wait stops the looking, a few short ones start it again.
+        let wait = wait.min(self.limits.spin_max * 8);
+        self.wait_average = (self.wait_average * 3 + wait) / 4;
+    }
+
+    /// Makes the bell ring at the next deadline, and for the idle sweep.
+    fn set_alarm(&mut self) {
+        let mut at = self.mailbox.next_deadline();
+        if self.open > 0 {
+            let sweep = self.swept_at + self.sweep_every();
+            at = Some(at.map_or(sweep, |at| at.min(sweep)));
+        }
+        if let Some(at) = at {
+            self.alarm_at(at);
+        }
+    }
+
+    fn alarm_at(&mut self, at: Duration) {
+        let env = self.runtime.env();
+        let now = env.monotonic();
+        if self.alarm.as_ref().is_some_and(|(set, _)| *set <= at && *set > now) {
+            return;
+        }
+        let bell = self.ring.bell();
+        let sleep = env.sleep(at.saturating_sub(now));
+        let task = env.spawn(async move {
+            sleep.await;
+            bell.ring();
+        });
+        self.alarm = Some((at, task));
+    }
+
+    /// After the stop: no new request starts, answers that are decided within
+    /// the limit leave, then everything is closed.
+    async fn drain(&mut self) -> Result<(), Fatal> {
+        let ids = |pump: &Self| -> Vec<ConnId> {
+            pump.connections.iter().flatten().map(|c| c.id).collect()
+        };
+        for id in ids(self) {
+            self.ring.pause_receive(id);
+        }
+        self.limits.in_flight_max = 0;
+        let env = self.runtime.env().clone();
+        let until = env.monotonic() + self.limits.stop_send_max;
+        loop {
+            self.round()?;
+            let waiting = self.connections.iter().flatten().any(|c| {
+                !c.closing && (!c.output.is_empty() || self.ring.is_sending(c.id) || self.decides(c))
+            });
+            if !waiting || env.monotonic() >= until {
+                break;
+            }
+            env.pause().await;
+        }
+        for id in ids(self) {
+            self.close(id, "the broker is stopping");
+        }
+        let until = env.monotonic() + Duration::from_secs(1);
+        while self.open > 0 && env.monotonic() < until {
+            self.round()?;
+            env.pause().await;
+        }
+        self.alarm = None;
+        Ok(())
+    }
+
+    /// Whether a request in flight is still to be decided soon: parked fetches
+    /// are not waited for.
+    fn decides(&self, connection: &Connection<H>) -> bool {
+        connection.replies.front().is_some_and(|pending| self.handler.decides_soon(pending))
+    }
+}

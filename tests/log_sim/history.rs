@@ -1,0 +1,309 @@
+//! One history: incarnations of a shard on one disk, each ended by a crash or
+//! a clean stop, each start judged.
+
+use std::cell::{Cell, RefCell};
+use std::path::Path;
+use std::rc::Rc;
+use std::time::Duration;
+
+use millstream::io::sim::{Crash, FaultOp, NodeIndex, Rng, Sim, SimEnv};
+use millstream::io::{Env as _, FileSystem as _, Task as _};
+use millstream::log::{KnownLog, LogSet, Recovered};
+use millstream::model::Offset;
+use millstream::partition::PartitionInit;
+
+use crate::driver::{Shard, Shared};
+use crate::events::Events;
+use crate::files;
+use crate::model::Model;
+use crate::plan::{self, Plan, Trouble};
+use crate::verify::producers_of;
+
+const NODE: NodeIndex = NodeIndex(0);
+
+/// How an incarnation ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum End {
+    /// Its ops are done; it is still running.
+    Running,
+    /// It stopped cleanly.
+    Closed,
+    /// The log said that the process must end.
+    Fatal,
+}
+
+/// Runs the history of a seed. The story is told as it goes, for whoever looks
+/// after a panic.
+pub(crate) fn run(seed: u64, story: Rc<RefCell<Vec<String>>>) -> (Events, u64) {
+    let mut rng = Rng::new(seed);
+    let plan = Plan::draw(&mut rng);
+    let shared = Shared {
+        model: Rc::new(RefCell::new(Model::default())),
+        events: Rc::new(RefCell::new(Events::default())),
+        plan: Rc::new(plan),
+        rng: Rc::new(RefCell::new(rng.fork())),
+        story,
+    };
+    shared.tell(|| format!("{:?}", shared.plan));
+    let mut sim = Sim::new(rng.next_u64());
+    let incarnations = shared.plan.incarnations;
+    for round in 0..=incarnations {
+        let last = round == incarnations;
+        let lifetime = if last { None } else { plan::lifetime(&mut rng) };
+        let trouble = if last { Trouble::None } else { shared.plan.trouble };
+        shared.tell(|| format!("-- start {round}, lives {lifetime:?} steps, trouble {trouble:?}"));
+        make_trouble(&sim, trouble, &mut rng);
+        sim.crash_after(lifetime);
+        let outcome = sim.run(incarnation(sim.env(), &shared, &sim, last));
+        sim.crash_after(None);
+        shared.tell(|| format!("-- ended: {outcome:?}"));
+        if let Err(stop) = outcome {
+            assert_eq!(stop, millstream::io::sim::Stop::CrashPoint, "nothing moves any more");
+        }
+        let kind = plan::crash_kind(&mut rng);
+        let injected = sim.faults(NODE, |f| {
+            f.clear();
+            f.injected()
+        });
+        let (next, report) = sim.crash(kind);
+        sim = next;
+        shared.model.borrow_mut().crashed(kind);
+        shared.tell(|| format!("-- crash {kind:?}: {report:?}"));
+        let files = sim.files(NODE).into_iter().collect();
+        let mut events = shared.events.borrow_mut();
+        events.crashes += 1;
+        events.power_cuts += u64::from(kind == Crash::Power);
+        events.see_crash(&report);
+        events.see_journals(&files);
+        if last {
+            events.faults = injected;
+        }
+    }
+    let events = shared.events.borrow().clone();
+    (events, sim.trace_hash())
+}
+
+fn make_trouble(sim: &Sim, trouble: Trouble, rng: &mut Rng) {
+    match trouble {
+        Trouble::None => {}
+        Trouble::Full => {
+            // What is there stays writable; little else fits for a while.
+            let used: u64 = sim.files(NODE).iter().map(|(_, bytes)| bytes.len() as u64).sum();
+            let room = rng.within(0..=2 << 20);
+            sim.faults(NODE, |f| f.set_capacity(Some(used + room)));
+        }
+        Trouble::IoError => {
+            let op = [FaultOp::Write, FaultOp::Sync, FaultOp::Read][rng.index(3)];
+            let path = [".journal", ".log", "/checkpoint-", ""][rng.index(4)];
+            let skip = rng.below(60);
+            sim.faults(NODE, |f| f.plan(op, path, skip, libc::EIO));
+        }
+    }
+}
+
+/// One life: recover, judge, work, maybe stop cleanly.
+async fn incarnation(env: SimEnv, shared: &Shared, sim: &Sim, last: bool) -> End {
+    let dir = plan::data_dir();
+    env.fs().create_dir_all(&dir).await.expect("an empty disk takes a directory");
+    if env.fs().sync_dir(Path::new("/")).await.is_err() {
+        return End::Fatal;
+    }
+    let known = start_epochs(shared);
+    let settings = shared.plan.settings();
+    let (set, recovered) = match LogSet::recover(env.clone(), settings, &known).await {
+        Ok(found) => found,
+        Err(error) => {
+            let excused = !last && shared.plan.trouble != Trouble::None;
+            assert!(excused, "recovery failed: {error}");
+            shared.tell(|| format!("recovery failed: {error}"));
+            return End::Fatal;
+        }
+    };
+    let shard = Shard::new(env.clone(), set, shared.clone());
+    take_over(&shard, &known, &recovered);
+    env.spawn(shard.clone().pump()).detach();
+    judge(&shard, &recovered, sim).await;
+    if shared.model.borrow().logs.is_empty() {
+        for i in 0..shared.plan.logs {
+            let known = shard.new_known(["alpha", "beta"][i % 2], i as i32 / 2);
+            shard.create(known).await;
+        }
+    }
+    if last {
+        return close(&shard, sim).await;
+    }
+    let left = Rc::new(Cell::new(0));
+    for _ in 0..1 + shared.index(3) {
+        left.set(left.get() + 1);
+        let (shard, left) = (shard.clone(), left.clone());
+        env.spawn(async move {
+            for _ in 0..shard.shared.plan.ops {
+                if shard.dead.get() {
+                    break;
+                }
+                act(&shard).await;
+            }
+            left.set(left.get() - 1);
+        })
+        .detach();
+    }
+    while left.get() > 0 {
+        env.sleep(Duration::from_millis(1)).await;
+    }
+    if shard.dead.get() {
+        return End::Fatal;
+    }
+    if shared.chance(400) && shared.plan.trouble != Trouble::Full {
+        return close(&shard, sim).await;
+    }
+    End::Running
+}
+
+fn start_epochs(shared: &Shared) -> Vec<KnownLog> {
+    let mut model = shared.model.borrow_mut();
+    let epoch = model.new_epoch();
+    model
+        .logs
+        .values_mut()
+        .map(|log| {
+            log.known.epoch_to_start = Some(epoch);
+            log.known.clone()
+        })
+        .collect()
+}
+
+/// What recovery says becomes what was promised; no step lies between.
+fn take_over(shard: &Shard, known: &[KnownLog], recovered: &[Recovered]) {
+    assert_eq!(recovered.len(), known.len(), "recovery forgot a log");
+    for found in recovered {
+        let mut model = shard.shared.model.borrow_mut();
+        let log = model.log(found.log_id);
+        shard.shared.tell(|| {
+            format!(
+                "recovered {}: {}..{}, promised {}, had {}",
+                log.name(),
+                found.log_start,
+                found.log_end,
+                log.must,
+                log.end()
+            )
+        });
+        assert_eq!(Some(found.epoch), log.known.epoch_to_start, "{}: its epoch", log.name());
+        let truncated = log.truncations > 0;
+        log.restarted(found.log_start.0, found.log_end.0);
+        let first_list = log.others.is_empty();
+        shard.shared.events.borrow_mut().reset_replayed += u64::from(truncated && first_list);
+        drop(model);
+        let init = PartitionInit {
+            epoch: found.epoch,
+            log_start: found.log_start,
+            high_watermark: found.log_end,
+            log_end: found.log_end,
+            producers: producers_of(found),
+        };
+        shard.serve(found.log_id, found.handle, init);
+        shard.set.set_high_watermark(found.handle, found.log_end);
+    }
+}
+
+/// Content, producers, epochs, timestamps and files after a start.
+async fn judge(shard: &Rc<Shard>, recovered: &[Recovered], sim: &Sim) {
+    for found in recovered {
+        let id = found.log_id;
+        let (start, end) = (found.log_start.0, found.log_end.0);
+        let Some(bytes) = shard.read_all(id, start, end).await else { return };
+        {
+            let mut model = shard.shared.model.borrow_mut();
+            let log = model.log(id);
+            log.content_is(start, &bytes);
+            let wanted = log.producers().to_snapshot();
+            let found = producers_of(found).to_snapshot();
+            assert!(found == wanted, "{}: producer state is not the log's", log.name());
+        }
+        shard.check_lookups(id, 3).await;
+    }
+    check_files(shard, sim, false);
+}
+
+fn check_files(shard: &Shard, sim: &Sim, exact: bool) {
+    let files = sim.files(NODE).into_iter().collect();
+    for log in shard.shared.model.borrow().logs.values() {
+        files::check(&files, log, exact);
+    }
+}
+
+/// A clean stop: everything is in the files, exactly.
+async fn close(shard: &Rc<Shard>, sim: &Sim) -> End {
+    shard.shared.tell(|| "close".to_owned());
+    let closed = shard.set.close().await;
+    if !shard.check(closed) {
+        return End::Fatal;
+    }
+    let mut events = shard.shared.events.borrow_mut();
+    events.clean_stops += 1;
+    let mut model = shard.shared.model.borrow_mut();
+    for log in model.logs.values_mut() {
+        log.closed();
+        events.appends += log.live.len() as u64;
+    }
+    drop(model);
+    drop(events);
+    check_files(shard, sim, true);
+    let segments =
+        sim.files(NODE).iter().filter(|(p, _)| p.extension().is_some_and(|e| e == "log")).count();
+    let logs = shard.shared.model.borrow().logs.len();
+    shard.shared.events.borrow_mut().rolls += segments.saturating_sub(logs) as u64;
+    End::Closed
+}
+
+/// One thing that a client or the broker does.
+async fn act(shard: &Rc<Shard>) {
+    let shared = &shard.shared;
+    let Some((id, handle)) = shard.any_log() else {
+        shard.env.sleep(Duration::from_micros(50)).await;
+        return;
+    };
+    match shared.below(100) {
+        0..50 => {
+            for _ in 0..1 + shared.below(4) {
+                if !shard.produce(id) {
+                    shard.signal.raise();
+                    shard.env.sleep(Duration::from_millis(1)).await;
+                    break;
+                }
+            }
+            // Sometimes before the round in which it would be flushed.
+            if shared.chance(100) {
+                truncate(shard, id).await;
+            }
+        }
+        50..60 => shard.read_somewhere(id).await,
+        60..68 => truncate(shard, id).await,
+        68..72 => shard.delete_records(id),
+        72..80 => shard.resend(id),
+        80..84 => shard.check_lookups(id, 1).await,
+        84..86 => shard.delete(id, handle).await,
+        86..88 if shard.parts.borrow().len() < 6 => {
+            let partition = 10 + shared.below(1000) as i32;
+            let known = shard.new_known("alpha", partition);
+            shard.create(known).await;
+        }
+        88..91 => {
+            let long = 1 + shared.below(2000);
+            shard.env.sleep(Duration::from_millis(long)).await;
+        }
+        _ => {}
+    }
+    shard.signal.raise();
+    let short = shared.below(300);
+    shard.env.sleep(Duration::from_micros(short)).await;
+}
+
+async fn truncate(shard: &Rc<Shard>, id: millstream::model::LogId) {
+    if shard.parts.borrow().get(&id).is_some_and(|p| !p.busy) {
+        let before = shard.model_end(id);
+        shard.truncate(id).await;
+        let cut = Offset(shard.model_end(id)) < Offset(before);
+        shard.shared.events.borrow_mut().truncations += u64::from(cut);
+    }
+}

@@ -1,0 +1,195 @@
+//! The pump and the connections' mechanics, with a handler that only echoes:
+//! order, fairness by counts, limits, idleness, stop.
+#![allow(clippy::disallowed_methods, missing_docs, clippy::print_stdout)]
+
+#[path = "pump/scripted.rs"]
+mod scripted;
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use millstream::shard::Limits;
+use scripted::{Shard, frame, read_frame};
+
+fn connect(shard: &Shard) -> TcpStream {
+    let stream = TcpStream::connect(shard.address).unwrap();
+    stream.set_nodelay(true).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    stream
+}
+
+#[test]
+fn c4_answers_keep_the_order_of_requests_however_they_are_decided() {
+    let shard = Shard::start(Limits::default());
+    let mut stream = connect(&shard);
+    let mut sent = Vec::new();
+    for i in 0..2000u32 {
+        // `l` is answered by a task later, `h` waits until it is alone.
+        let kind = [b'e', b'l', b'e', b'h'][i as usize % 4];
+        sent.extend(frame(&[&[kind][..], &i.to_be_bytes()].concat()));
+    }
+    let mut writer = stream.try_clone().unwrap();
+    let writing = std::thread::spawn(move || writer.write_all(&sent).unwrap());
+    for i in 0..2000u32 {
+        assert_eq!(read_frame(&mut stream)[1..], i.to_be_bytes(), "answer {i}");
+    }
+    writing.join().unwrap();
+    shard.stop();
+}
+
+#[test]
+fn c9_frames_split_anywhere_and_large_ones_arrive_whole() {
+    let shard = Shard::start(Limits::default());
+    let mut stream = connect(&shard);
+    for size in [0usize, 1, 3, 4095, 65_536, 70_000, 300_000, 3_000_000] {
+        let mut body = vec![b'e'];
+        body.extend((0..size).map(|i| (i * 7) as u8));
+        let bytes = frame(&body);
+        let at = bytes.len() / 3;
+        stream.write_all(&bytes[..at]).unwrap();
+        std::thread::sleep(Duration::from_millis(5));
+        stream.write_all(&bytes[at..]).unwrap();
+        assert!(read_frame(&mut stream) == body, "a frame of {size} bytes came back changed");
+    }
+    for byte in frame(b"ebytewise") {
+        stream.write_all(&[byte]).unwrap();
+    }
+    assert_eq!(read_frame(&mut stream), b"ebytewise");
+    assert_eq!(shard.pools.receive.used(), shard.receive_idle, "frames give their memory back");
+    shard.stop();
+}
+
+#[test]
+fn c1_a_frame_over_the_limit_ends_its_connection_alone() {
+    let shard = Shard::start(Limits { frame_max_bytes: 1000, ..Limits::default() });
+    let mut good = connect(&shard);
+    let mut bad = connect(&shard);
+    let before = shard.pools.receive.high_water();
+    bad.write_all(&0x7fff_ffffu32.to_be_bytes()).unwrap();
+    assert_eq!(bad.read(&mut [0; 10]).unwrap(), 0, "closed without an answer");
+    let mut negative = connect(&shard);
+    negative.write_all(&[0xff; 4]).unwrap();
+    assert_eq!(negative.read(&mut [0; 10]).unwrap(), 0);
+    good.write_all(&frame(b"estill here")).unwrap();
+    assert_eq!(read_frame(&mut good), b"estill here");
+    assert_eq!(shard.pools.receive.high_water(), before, "nothing was allocated for it");
+    shard.stop();
+}
+
+#[test]
+fn c11_idle_connections_are_closed_and_busy_ones_stay() {
+    let idle_max = Duration::from_millis(400);
+    let shard = Shard::start(Limits { idle_max, ..Limits::default() });
+    let mut idle = connect(&shard);
+    let mut busy = connect(&shard);
+    for _ in 0..20 {
+        busy.write_all(&frame(b"e")).unwrap();
+        read_frame(&mut busy);
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert_eq!(idle.read(&mut [0; 1]).unwrap(), 0, "closed for idleness");
+    shard.stop();
+}
+
+/// While another connection has a whole request waiting, a flooder gets at
+/// most 32 requests.
+#[test]
+fn a_flooder_gets_two_turns_at_most_while_another_waits() {
+    let shard = Shard::start(Limits::default());
+    let flooder = connect(&shard);
+    let mut flood_writer = flooder.try_clone().unwrap();
+    let flood = std::thread::spawn(move || {
+        let many = frame(b"F").repeat(4096);
+        while flood_writer.write_all(&many).is_ok() {}
+    });
+    let mut flood_reader = flooder.try_clone().unwrap();
+    let drain = std::thread::spawn(move || {
+        let mut buffer = vec![0; 1 << 16];
+        while flood_reader.read(&mut buffer).is_ok_and(|n| n > 0) {}
+    });
+    let mut others: Vec<_> = (0..20).map(|_| connect(&shard)).collect();
+    let served = shard.log.flooded.clone();
+    while served.load(Ordering::SeqCst) < 10_000 {
+        std::thread::yield_now();
+    }
+    let mut worst = 0;
+    for round in 0..50 {
+        let mut seen = Vec::new();
+        for (i, other) in others.iter_mut().enumerate() {
+            other.write_all(&frame(format!("o{i} {round}").as_bytes())).unwrap();
+            // The request waits from here on at the latest.
+            seen.push(served.load(Ordering::SeqCst));
+        }
+        for (i, other) in others.iter_mut().enumerate() {
+            read_frame(other);
+            let at = shard.log.take(&format!("o{i} {round}"));
+            worst = worst.max(at.saturating_sub(seen[i]));
+        }
+    }
+    println!("the flooder got at most {worst} requests while another waited");
+    assert!(worst <= 32, "the flooder got {worst} requests while another waited");
+    drop(others);
+    let _ = flooder.shutdown(std::net::Shutdown::Both);
+    flood.join().unwrap();
+    drain.join().unwrap();
+    shard.stop();
+}
+
+#[test]
+fn a_client_that_reads_nothing_is_not_served_without_end() {
+    let limits = Limits { output_max_bytes: 64 << 10, ..Limits::default() };
+    let shard = Shard::start(limits);
+    let stuck = connect(&shard);
+    stuck.set_write_timeout(Some(Duration::from_millis(500))).unwrap();
+    let body = [vec![b'F'], vec![7; 1000]].concat();
+    let many = frame(&body).repeat(64);
+    let mut written = 0usize;
+    while let Ok(n) = (&stuck).write(&many) {
+        written += n;
+        assert!(written < 256 << 20, "the broker took {written} bytes of a client that reads none");
+    }
+    let served = shard.log.flooded.load(Ordering::SeqCst);
+    let mut other = connect(&shard);
+    other.write_all(&frame(b"ehello")).unwrap();
+    assert_eq!(read_frame(&mut other), b"ehello", "others are served");
+    assert!(shard.pools.send.high_water() <= shard.pools.send.limit());
+    assert!(served < 256 << 10);
+    shard.stop();
+}
+
+#[test]
+fn a_stop_lets_decided_answers_leave_and_closes_everything() {
+    let shard = Shard::start(Limits::default());
+    let mut streams: Vec<_> = (0..50).map(|_| connect(&shard)).collect();
+    for stream in &mut streams {
+        stream.write_all(&frame(b"e1")).unwrap();
+        read_frame(stream);
+    }
+    let took = shard.stop();
+    for stream in &mut streams {
+        assert_eq!(stream.read(&mut [0; 1]).unwrap(), 0, "closed by the broker");
+    }
+    println!("stopping 50 connections took {took:?}");
+}
+
+#[test]
+fn a_peer_that_goes_in_the_middle_of_a_frame_is_forgotten() {
+    let shard = Shard::start(Limits::default());
+    for _ in 0..200 {
+        let mut stream = connect(&shard);
+        stream.write_all(&frame(&[b'e'; 5000])[..3000]).unwrap();
+    }
+    let mut probe = connect(&shard);
+    for _ in 0..50 {
+        probe.write_all(&frame(b"e")).unwrap();
+        read_frame(&mut probe);
+        if shard.pools.receive.used() == shard.receive_idle {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(shard.pools.receive.used(), shard.receive_idle, "partial frames are given back");
+    shard.stop();
+}

@@ -1,0 +1,204 @@
+//! A shard whose handler echoes frames by their first byte: `e` at once, `l`
+//! later by a task, `h` only when nothing precedes it, `F` at once and
+//! counted, `o` at once and logged with the count of `F` at that time.
+
+use std::collections::HashMap;
+use std::io::Read;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::rc::Rc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::{Duration, Instant};
+
+use millstream::io::ring::{ConnId, RingConfig};
+use millstream::io::{Env, Pool, Task};
+use millstream::shard::runtime::{RuntimeConfig, ShardThread, launch};
+use millstream::shard::{
+    ConnectionHandler, Fatal, Limits, Mailbox, Output, PendingEvent, Place, Pump, PumpParts,
+    RoundEnd, Stopper, Verdict, stop_pair,
+};
+
+#[derive(Clone, Default)]
+pub struct Log {
+    pub flooded: Arc<AtomicU64>,
+    at: Arc<Mutex<HashMap<String, u64>>>,
+}
+
+impl Log {
+    pub fn take(&self, request: &str) -> u64 {
+        self.at.lock().unwrap().remove(request).expect("it was served")
+    }
+}
+
+struct Echo<E> {
+    log: Log,
+    mailbox: Mailbox,
+    env: E,
+}
+
+enum Pending {
+    Ready(Vec<u8>),
+    Task,
+}
+
+impl<E: Env> ConnectionHandler for Echo<E> {
+    type State = ();
+    type Pending = Pending;
+
+    fn open(&self, _conn: ConnId, _peer: Option<SocketAddr>) {}
+
+    fn frame(
+        &self,
+        place: Place,
+        (): &mut (),
+        bytes: &[u8],
+        alone: bool,
+    ) -> Verdict<Pending> {
+        let ready = || Verdict::Overlap(Pending::Ready(frame(bytes)));
+        match bytes.first() {
+            Some(b'h') if !alone => Verdict::Hold,
+            Some(b'e' | b'h') => ready(),
+            Some(b'F') => {
+                self.log.flooded.fetch_add(1, Ordering::SeqCst);
+                ready()
+            }
+            Some(b'o') => {
+                let request = String::from_utf8_lossy(bytes).into_owned();
+                let now = self.log.flooded.load(Ordering::SeqCst);
+                self.log.at.lock().unwrap().insert(request, now);
+                ready()
+            }
+            Some(b'l') => {
+                let (answer, mailbox) = (frame(bytes), self.mailbox.clone());
+                let pause = self.env.pause();
+                let task = self.env.spawn(async move {
+                    pause.await;
+                    mailbox.post(place, PendingEvent::Answer(answer));
+                });
+                task.detach();
+                Verdict::Overlap(Pending::Task)
+            }
+            _ => Verdict::Close("unknown script".into()),
+        }
+    }
+
+    fn event(
+        &self,
+        _place: Place,
+        (): &mut (),
+        pending: &mut Pending,
+        event: PendingEvent,
+    ) -> Result<(), String> {
+        match event {
+            PendingEvent::Answer(bytes) => *pending = Pending::Ready(bytes),
+            other => panic!("{other:?}"),
+        }
+        Ok(())
+    }
+
+    fn is_ready(&self, pending: &Pending) -> bool {
+        matches!(pending, Pending::Ready(_))
+    }
+
+    fn is_overdue(&self, _pending: &Pending, _now: Duration) -> bool {
+        false
+    }
+
+    fn decides_soon(&self, _pending: &Pending) -> bool {
+        true
+    }
+
+    fn encode(&self, (): &mut (), pending: Pending, out: &mut Output) -> bool {
+        match pending {
+            Pending::Ready(bytes) => out.write(&bytes),
+            Pending::Task => unreachable!("not ready"),
+        }
+    }
+
+    fn forget(&self, _place: Place, _pending: Pending) {}
+}
+
+struct NoLogs;
+
+impl RoundEnd for NoLogs {
+    fn end_round(&self) {}
+
+    fn fatal(&self) -> Option<Fatal> {
+        None
+    }
+}
+
+pub struct Pools {
+    pub receive: Pool,
+    pub send: Pool,
+}
+
+pub struct Shard {
+    pub address: SocketAddr,
+    pub log: Log,
+    pub pools: Pools,
+    /// Bytes of the receive pool that the ring itself holds.
+    pub receive_idle: usize,
+    stopper: Stopper,
+    thread: ShardThread<()>,
+}
+
+impl Shard {
+    pub fn start(limits: Limits) -> Self {
+        let receive = Pool::new("receive", 64 << 20).unwrap();
+        let send = Pool::new("send", 4 << 20).unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let log = Log::default();
+        let (ready, started) = mpsc::channel();
+        let config = RuntimeConfig {
+            shard: 0,
+            core: None,
+            ring: RingConfig::default(),
+            receive_pool: receive.clone(),
+        };
+        let (on_shard, receive_pool, send_pool) = (log.clone(), receive.clone(), send.clone());
+        let thread = launch(config, move |runtime| async move {
+            let (stop, stopper) = stop_pair(runtime.ring()).unwrap();
+            let mailbox = Mailbox::new(runtime.ring().bell());
+            let env = runtime.env().clone();
+            let handler = Rc::new(Echo { log: on_shard, mailbox: mailbox.clone(), env });
+            ready.send((stopper, receive_pool.used())).unwrap();
+            let round_end = Rc::new(NoLogs);
+            let pump = Pump::new(PumpParts {
+                runtime,
+                handler,
+                round_end,
+                mailbox,
+                limits,
+                receive_pool,
+                send_pool,
+                stop,
+            });
+            pump.run(listener).await.unwrap();
+        })
+        .unwrap();
+        let (stopper, receive_idle) = started.recv().unwrap();
+        Self { address, log, pools: Pools { receive, send }, receive_idle, stopper, thread }
+    }
+
+    /// Stops the shard; how long that took.
+    pub fn stop(self) -> Duration {
+        let start = Instant::now();
+        self.stopper.stop();
+        self.thread.join().unwrap();
+        start.elapsed()
+    }
+}
+
+pub fn frame(body: &[u8]) -> Vec<u8> {
+    [&u32::try_from(body.len()).unwrap().to_be_bytes()[..], body].concat()
+}
+
+pub fn read_frame(stream: &mut TcpStream) -> Vec<u8> {
+    let mut length = [0; 4];
+    stream.read_exact(&mut length).unwrap();
+    let mut body = vec![0; u32::from_be_bytes(length) as usize];
+    stream.read_exact(&mut body).unwrap();
+    body
+}
