@@ -1,0 +1,1 @@
+"""Unmodified clients and tools of others as judges of the broker."""
