@@ -5,6 +5,8 @@
 
 #[path = "wire/generate.rs"]
 mod generate;
+#[path = "wire/generate_codec.rs"]
+mod generate_codec;
 #[path = "wire/schema.rs"]
 mod schema;
 

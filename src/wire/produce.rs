@@ -108,11 +108,14 @@ impl<'a> Iterator for ProduceTopics<'a> {
         self.left = self.left.checked_sub(1)?;
         let topic =
             ProduceTopic::read(&mut self.reader, self.flexible, self.version).expect(CHECKED);
-        for _ in 0..topic.partition_count {
-            ProducePartition::read(&mut self.reader, self.flexible).expect(CHECKED);
-        }
-        if self.flexible {
-            self.reader.skip_tagged_fields().expect(CHECKED);
+        // What follows the last topic was checked and is of no use here.
+        if self.left > 0 {
+            for _ in 0..topic.partition_count {
+                ProducePartition::read(&mut self.reader, self.flexible).expect(CHECKED);
+            }
+            if self.flexible {
+                self.reader.skip_tagged_fields().expect(CHECKED);
+            }
         }
         Some(topic)
     }

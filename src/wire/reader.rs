@@ -151,6 +151,17 @@ impl<'a> Reader<'a> {
     /// Unsigned base-128 integer of at most 32 bits, in at most 5 bytes.
     #[inline]
     pub fn uvarint(&mut self) -> Result<u32, WireError> {
+        // Counts and lengths are mostly below 128.
+        match self.rest().first() {
+            Some(byte) if *byte < 0x80 => {
+                self.position += 1;
+                Ok(u32::from(*byte))
+            }
+            _ => self.long_uvarint(),
+        }
+    }
+
+    fn long_uvarint(&mut self) -> Result<u32, WireError> {
         let mut value = 0u32;
         for shift in [0, 7, 14, 21, 28] {
             let [byte] = self.fixed()?;
@@ -365,6 +376,10 @@ impl<'a> Reader<'a> {
     /// Skips a section of tagged fields of which none is known.
     #[inline]
     pub fn skip_tagged_fields(&mut self) -> Result<(), WireError> {
+        if self.rest().first() == Some(&0) {
+            self.position += 1;
+            return Ok(());
+        }
         self.tagged_fields(|_, _| Ok(false))
     }
 }

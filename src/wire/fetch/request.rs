@@ -128,9 +128,13 @@ impl<'a> FetchView<'a> {
     pub fn topics(&self) -> impl Iterator<Item = FetchTopicView<'a>> + use<'a> {
         let mut reader = self.topics.clone();
         let (flexible, version) = (ApiKey::Fetch.is_flexible(self.version), self.version);
-        (0..self.topic_count).map(move |_| {
+        let last = self.topic_count.saturating_sub(1);
+        (0..self.topic_count).map(move |index| {
             let topic = FetchTopicView::read(&mut reader, flexible, version).expect(CHECKED);
-            topic.skip_rest(&mut reader).expect(CHECKED);
+            // What follows the last topic was checked and is of no use here.
+            if index < last {
+                topic.skip_rest(&mut reader).expect(CHECKED);
+            }
             topic
         })
     }
