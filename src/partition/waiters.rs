@@ -128,7 +128,7 @@ impl FetchWaiters {
         stable_moved: bool,
         wake: &mut Vec<Wake>,
     ) {
-        if visible < self.next_goal && !(stable_moved && !stable) {
+        if visible < self.next_goal && (stable || !stable_moved) {
             return;
         }
         self.next_goal = u64::MAX;
