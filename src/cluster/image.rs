@@ -229,10 +229,10 @@ impl Image {
         self.next_producer_id
     }
 
-    /// First log id that was never used.
+    /// First log id that was never used; never the metadata log's own.
     #[must_use]
-    pub const fn next_log_id(&self) -> LogId {
-        self.next_log_id
+    pub fn next_log_id(&self) -> LogId {
+        self.next_log_id.max(LogId(LogId::METADATA.0 + 1))
     }
 
     /// Takes in the next record of the log.

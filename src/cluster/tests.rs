@@ -553,3 +553,9 @@ proptest! {
         prop_assert_eq!(world.replayed(), world.image);
     }
 }
+
+/// Both would recover from the frames of the other otherwise.
+#[test]
+fn no_partition_gets_the_metadata_logs_id() {
+    assert!(Image::default().next_log_id() > crate::model::LogId::METADATA);
+}

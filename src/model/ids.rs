@@ -66,6 +66,12 @@ number!(
     LogId, u64
 );
 
+impl LogId {
+    /// The metadata log's, the only one that is known before any metadata is:
+    /// partitions are numbered from the next one on.
+    pub const METADATA: Self = Self(0);
+}
+
 impl Offset {
     /// The first offset of every log.
     pub const ZERO: Self = Self(0);

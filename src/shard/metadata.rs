@@ -34,7 +34,7 @@ pub const METADATA_TOPIC: &str = "__cluster_metadata";
 pub const METADATA_TOPIC_ID: TopicId = TopicId([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
 
 /// Log id of the metadata log: the one that is known before any metadata is.
-pub const METADATA_LOG_ID: LogId = LogId(0);
+pub const METADATA_LOG_ID: LogId = LogId::METADATA;
 
 /// Producer ids of this node's block that are not given out.
 #[derive(Clone, Copy, Debug, Default)]
