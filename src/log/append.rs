@@ -60,7 +60,7 @@ impl<E: Env> Shared<E> {
         let state = &mut *guard;
         state.may_write()?;
         let log = state.log(handle).ok_or(AppendError::Gone)?;
-        if log.truncating {
+        if log.truncate_to.is_some() {
             return Err(AppendError::Full);
         }
         assert_eq!(base, log.end(), "appends go to the log's end ({})", log.known.dir_name());

@@ -90,6 +90,7 @@ pub(crate) async fn rebuild<E: Env>(
         behind_queued: false,
         round: 0,
         truncating: false,
+        truncate_to: None,
         bytes_since_snapshot: 0,
         created,
     });
