@@ -267,9 +267,7 @@ impl<E: Env> Shared<E> {
     /// The fatal error as an `Err`, if there is one.
     pub(crate) fn check(&self) -> super::Result<()> {
         match &self.state.borrow().fatal {
-            Some((reason, detail)) => {
-                Err(Error::Fatal { reason: *reason, detail: detail.clone() })
-            }
+            Some((reason, detail)) => Err(Error::Fatal { reason: *reason, detail: detail.clone() }),
             None => Ok(()),
         }
     }
