@@ -60,7 +60,7 @@ impl<E: Env> Shared<E> {
         let state = &mut *guard;
         state.may_write()?;
         let log = state.log(handle).ok_or(AppendError::Gone)?;
-        if log.truncating {
+        if log.truncate_to.is_some() {
             return Err(AppendError::Full);
         }
         assert_eq!(base, log.end(), "appends go to the log's end ({})", log.known.dir_name());
@@ -87,8 +87,7 @@ impl<E: Env> Shared<E> {
         let chunks = loop {
             let pool = &self.config.pools.tail;
             let log = state.log_mut(handle).ok_or(AppendError::Gone)?;
-            let chunks =
-                log.active_mut().reserve(batch.len(), pool, self.config.tail_chunk_bytes);
+            let chunks = log.active_mut().reserve(batch.len(), pool, self.config.tail_chunk_bytes);
             match chunks {
                 Some(chunks) => break chunks,
                 None if state.drop_cached(batch.len()) => {}
@@ -107,13 +106,8 @@ impl<E: Env> Shared<E> {
         let boundary = log.active().end();
         let segment = log.active_mut();
         segment.first.get_or_insert((summary.max_timestamp, wall));
-        let incoming = Incoming {
-            head: &patched,
-            rest,
-            base,
-            end,
-            max_timestamp: summary.max_timestamp,
-        };
+        let incoming =
+            Incoming { head: &patched, rest, base, end, max_timestamp: summary.max_timestamp };
         let position = segment.append(&incoming, chunks);
         let segment_base = segment.base;
         log.epochs.assign(epoch, base);

@@ -104,7 +104,11 @@ impl<E: Env> Shared<E> {
 
     /// Writes behind what may be written behind; with `evict` also the partial
     /// last block, so that the log needs no memory.
-    pub(crate) async fn write_behind(self: &Rc<Self>, handle: LogHandle, evict: bool) -> Result<()> {
+    pub(crate) async fn write_behind(
+        self: &Rc<Self>,
+        handle: LogHandle,
+        evict: bool,
+    ) -> Result<()> {
         self.claim(handle).await?;
         let result = self.write_behind_claimed(handle, evict).await;
         self.release(handle);

@@ -77,9 +77,4 @@ impl<F: Clone> FilesLru<F> {
     pub(crate) fn forget(&self, handle: LogHandle, keep: impl Fn(Offset) -> bool) {
         self.inner.borrow_mut().open.retain(|k, _| k.handle != handle || keep(k.segment));
     }
-
-    /// Files open now.
-    pub(crate) fn len(&self) -> usize {
-        self.inner.borrow().open.len()
-    }
 }

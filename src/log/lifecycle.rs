@@ -53,6 +53,7 @@ impl<E: Env> Shared<E> {
             behind_queued: false,
             round: 0,
             truncating: false,
+            truncate_to: None,
             bytes_since_snapshot: 0,
             created: None,
         });
@@ -169,7 +170,12 @@ impl<E: Env> Shared<E> {
         older.sort_unstable();
         for offset in older.iter().rev().skip(SNAPSHOTS_KEPT) {
             let path = names::path(&dir, *offset, Kind::Snapshot);
-            fs.remove_file(&path).await.map_err(|e| Error::io(&path, e))?;
+            match fs.remove_file(&path).await {
+                Ok(()) => {}
+                // Another snapshot of the same log took it already.
+                Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
+                Err(e) => return Err(Error::io(&path, e)),
+            }
         }
         self.sync_dir(&dir).await
     }

@@ -13,6 +13,7 @@ pub mod config;
 pub mod epoch_cache;
 pub mod error;
 mod files_lru;
+pub mod fuzzing;
 mod journal;
 mod lifecycle;
 mod read;
@@ -30,7 +31,6 @@ mod truncate;
 
 #[cfg(test)]
 mod tests;
-
 
 pub use config::{DurabilityClass, JournalConfig, KnownLog, LogConfig, LogPools, LogSetConfig};
 pub use epoch_cache::{EpochCache, EpochEntry};

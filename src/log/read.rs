@@ -119,7 +119,8 @@ impl<E: Env> Shared<E> {
         };
         let mut at = Mark { offset: base, pos: position };
         let file = self.segment_file(handle, base).await?;
-        let mut walk = Walk::new(&self.env, &file, &self.config.pools.cold, at, in_file).reading(LOCATE_BYTES);
+        let mut walk =
+            Walk::new(&self.env, &file, &self.config.pools.cold, at, in_file).reading(LOCATE_BYTES);
         while walk.at.pos + (HEADER_LEN as u64) <= in_file {
             let Some(head) = walk.header_only().await else {
                 return Err(self.corrupt(handle, base, walk.at));
@@ -236,7 +237,10 @@ enum Cut {
     /// The wanted batch begins later.
     Skip(Mark),
     /// Whole batches from byte `from`, `len` of them (0: the first is too long).
-    Whole { from: usize, len: usize },
+    Whole {
+        from: usize,
+        len: usize,
+    },
     Corrupt(Mark),
 }
 

@@ -90,6 +90,7 @@ pub(crate) async fn rebuild<E: Env>(
         behind_queued: false,
         round: 0,
         truncating: false,
+        truncate_to: None,
         bytes_since_snapshot: 0,
         created,
     });
@@ -177,9 +178,7 @@ async fn range_crc<E: Env>(
         let to = (block_of(at) + READ_BYTES).min(pos + len);
         match read_aligned(file, &shared.config.pools.cold, at, to).await {
             Ok(bytes) => hasher.update(&bytes),
-            Err(Error::Io { source, .. })
-                if source.kind() == std::io::ErrorKind::UnexpectedEof =>
-            {
+            Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::UnexpectedEof => {
                 return Ok(None);
             }
             Err(error) => return Err(error),
@@ -332,11 +331,7 @@ struct Segments {
 }
 
 /// Removes files that belong to no state of the log any more.
-async fn sweep<E: Env>(
-    shared: &Rc<Shared<E>>,
-    dir: &Path,
-    replay: &Replay,
-) -> Result<Segments> {
+async fn sweep<E: Env>(shared: &Rc<Shared<E>>, dir: &Path, replay: &Replay) -> Result<Segments> {
     let fs = shared.env.fs();
     let listed = fs.read_dir(dir).await.map_err(|e| Error::io(dir, e))?;
     let rewritten: Vec<Offset> = replay.pieces.iter().map(|p| p.segment).collect();
@@ -485,11 +480,7 @@ impl<E: Env> Scan<'_, E> {
     fn note(&mut self, head: &BatchHead, whole: &[u8]) {
         let Ok((view, _)) = BatchView::parse(whole) else { return };
         let Ok(summary) = view.summary() else { return };
-        self.batches.push(RecoveredBatch {
-            base_offset: head.base,
-            epoch: head.epoch,
-            summary,
-        });
+        self.batches.push(RecoveredBatch { base_offset: head.base, epoch: head.epoch, summary });
     }
 
     /// The index as far as its files are believable, below `limit` bytes and
@@ -510,9 +501,7 @@ impl<E: Env> Scan<'_, E> {
         let times = fs.read(&names::path(self.dir, base, Kind::TimeIndex)).await;
         let mut entries = valid_offsets(&offsets, limit);
         let wanted = self.wanted_from;
-        entries.truncate(
-            entries.partition_point(|e| base.plus(i64::from(e.relative)) < wanted),
-        );
+        entries.truncate(entries.partition_point(|e| base.plus(i64::from(e.relative)) < wanted));
         let Some(last) = entries.last().copied() else { return Ok(start) };
         let at = Mark { offset: base, pos: u64::from(last.position) };
         let env = &self.shared.env;
@@ -575,10 +564,9 @@ fn has_producer(header: &[u8]) -> bool {
 /// A batch that does not chain below a recovered log's end is a lost one.
 fn lost(error: Error) -> Error {
     match error {
-        Error::Corrupt { .. } => Error::Fatal {
-            reason: FatalReason::LostBelowFloor,
-            detail: error.to_string(),
-        },
+        Error::Corrupt { .. } => {
+            Error::Fatal { reason: FatalReason::LostBelowFloor, detail: error.to_string() }
+        }
         other => other,
     }
 }

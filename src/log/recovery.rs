@@ -122,7 +122,8 @@ impl<E: Env> Recovery<E> {
             let path = dir.join(&entry.name);
             let slot = entry.name.trim_end_matches(".journal").rsplit('-').next();
             let slot = slot.and_then(|s| s.parse::<u64>().ok()).unwrap_or(0);
-            let class = if entry.name.starts_with("os") { OpenMode::READ_BUFFERED } else { OpenMode::READ };
+            let class =
+                if entry.name.starts_with("os") { OpenMode::READ_BUFFERED } else { OpenMode::READ };
             let file = fs.open(&path, class).await.map_err(|e| Error::io(&path, e))?;
             let mut found =
                 FoundFile { file, path, header: None, first_number: None, len: entry.len };
@@ -130,12 +131,10 @@ impl<E: Env> Recovery<E> {
             load(&shared, &found, &mut start, 2 * BLOCK).await?;
             found.header = FileHeader::decode(&start);
             if let Some(header) = found.header {
-                found.first_number =
-                    reader::number_at(&start, BLOCK as usize, header.identity);
+                found.first_number = reader::number_at(&start, BLOCK as usize, header.identity);
                 let mut state = shared.state.borrow_mut();
                 for journal in &mut state.journals {
-                    journal.next_sequence =
-                        journal.next_sequence.max(header.identity.sequence + 1);
+                    journal.next_sequence = journal.next_sequence.max(header.identity.sequence + 1);
                 }
             }
             for journal in &mut shared.state.borrow_mut().journals {
@@ -166,9 +165,8 @@ impl<E: Env> Recovery<E> {
                 // the deletion, its groups are void.
                 continue;
             }
-            let first_is_lost = chain.last.is_none()
-                && first_group > 0
-                && first.is_some_and(|n| n > first_group);
+            let first_is_lost =
+                chain.last.is_none() && first_group > 0 && first.is_some_and(|n| n > first_group);
             let mut bytes = Vec::new();
             let mut pos = BLOCK as usize;
             let mut after = chain;
@@ -276,6 +274,11 @@ impl<E: Env> Recovery<E> {
     /// deletes the old journals: the set takes appends from now on.
     pub async fn finish(self) -> Result<LogSet<E>> {
         let shared = self.shared().clone();
+        for ((class, shard), first) in &self.first_groups {
+            if *shard == shared.config.shard.0 {
+                shared.state.borrow_mut().journals[class.index()].first_group = *first;
+            }
+        }
         shared.write_checkpoint().await?;
         {
             let mut state = shared.state.borrow_mut();
@@ -394,8 +397,7 @@ async fn load<E: Env>(
             .or_else(|| pool.take(BLOCK as usize))
             .ok_or(Error::NoMemory(pool.name()))?;
         let (result, mut buf) = found.file.read_at(buf, pos).await;
-        let n = result
-            .map_err(|e| Error::fatal(FatalReason::JournalRead, &found.path, &e))?;
+        let n = result.map_err(|e| Error::fatal(FatalReason::JournalRead, &found.path, &e))?;
         buf.set_len(n);
         bytes.extend_from_slice(&buf);
         if n == 0 {

@@ -41,11 +41,7 @@ impl<E: Env> Shared<E> {
 
     /// The file of a segment: open ones for writing, closed ones for reading.
     /// A file that comes into being here has its name synced before use.
-    pub(crate) async fn segment_file(
-        &self,
-        handle: LogHandle,
-        base: Offset,
-    ) -> Result<FileOf<E>> {
+    pub(crate) async fn segment_file(&self, handle: LogHandle, base: Offset) -> Result<FileOf<E>> {
         let path = self.path(handle, base, Kind::Log)?;
         let (open, is_new, dir) = {
             let state = self.state.borrow();

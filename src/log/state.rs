@@ -67,6 +67,8 @@ pub(crate) struct Log {
     /// Truncations so far.
     pub(crate) round: u32,
     pub(crate) truncating: bool,
+    /// A truncation was asked for: nothing beyond is reported or appended.
+    pub(crate) truncate_to: Option<Offset>,
     pub(crate) bytes_since_snapshot: u64,
     /// Segments whose file exists and whose directory entry is synced.
     pub(crate) created: Option<Offset>,
@@ -99,10 +101,9 @@ impl Log {
 
     /// The offset below which everything is durable.
     pub(crate) fn durable_now(&self) -> Offset {
-        match self.bypass_flight {
-            Some(flight) => self.journal_durable.min(flight.start),
-            None => self.journal_durable,
-        }
+        let bound = self.truncate_to.unwrap_or(self.journal_durable);
+        let bound = self.bypass_flight.map_or(bound, |flight| bound.min(flight.start));
+        self.journal_durable.min(bound)
     }
 
     /// Whether nothing of it is on its way past the journal.
@@ -266,9 +267,7 @@ impl<E: Env> Shared<E> {
     /// The fatal error as an `Err`, if there is one.
     pub(crate) fn check(&self) -> super::Result<()> {
         match &self.state.borrow().fatal {
-            Some((reason, detail)) => {
-                Err(Error::Fatal { reason: *reason, detail: detail.clone() })
-            }
+            Some((reason, detail)) => Err(Error::Fatal { reason: *reason, detail: detail.clone() }),
             None => Ok(()),
         }
     }

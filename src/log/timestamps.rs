@@ -35,7 +35,8 @@ impl<E: Env> Shared<E> {
             let from = self.skip_older(handle, base, timestamp).await?.max(start);
             let mut at = from;
             while at < end.min(upper) {
-                let read = ColdRead { handle, from: at, upper, max_bytes: STEP_BYTES, at_least_one: true };
+                let read =
+                    ColdRead { handle, from: at, upper, max_bytes: STEP_BYTES, at_least_one: true };
                 let pieces = match self.read(read) {
                     ReadOutcome::Hot(pieces) => pieces,
                     ReadOutcome::Cold(read) => self.read_cold(read).await?,
@@ -74,11 +75,8 @@ impl<E: Env> Shared<E> {
             let state = self.state.borrow();
             let log = state.log(handle).ok_or(Error::Gone)?;
             let closed: Vec<_> = log.closed.iter().map(|(base, s)| (*base, *s)).collect();
-            let open: Vec<_> = log
-                .open
-                .iter()
-                .map(|s| (s.base, s.end_offset, s.index.max_timestamp()))
-                .collect();
+            let open: Vec<_> =
+                log.open.iter().map(|s| (s.base, s.end_offset, s.index.max_timestamp())).collect();
             (log.log_start, closed, open)
         };
         let mut out = Vec::with_capacity(closed.len() + open.len());
@@ -95,9 +93,8 @@ impl<E: Env> Shared<E> {
 
     /// Largest timestamp of a closed segment: the last entry of its time index.
     async fn load_largest(&self, handle: LogHandle, base: Offset) -> Result<Timestamp> {
-        let entry = self
-            .search_index(handle, base, Kind::TimeIndex, TIME_ENTRY, None, |_| true)
-            .await?;
+        let entry =
+            self.search_index(handle, base, Kind::TimeIndex, TIME_ENTRY, None, |_| true).await?;
         let largest = entry.map_or(Timestamp::NONE, |bytes| TimeEntry::decode(&bytes).timestamp);
         if let Some(log) = self.state.borrow_mut().log_mut(handle) {
             if let Some(segment) = log.closed.get_mut(&base) {
@@ -134,9 +131,7 @@ impl<E: Env> Shared<E> {
                 TimeEntry::decode(bytes).timestamp < timestamp
             })
             .await?;
-        Ok(entry.map_or(base, |bytes| {
-            base.plus(i64::from(TimeEntry::decode(&bytes).relative) + 1)
-        }))
+        Ok(entry.map_or(base, |bytes| base.plus(i64::from(TimeEntry::decode(&bytes).relative) + 1)))
     }
 
     fn first_record(

@@ -24,43 +24,55 @@ impl<E: Env> Shared<E> {
         to: Offset,
         epoch: LeaderEpoch,
     ) -> Result<()> {
-        self.hold(handle, to).await?;
-        let result = self.truncate_held(handle, to, epoch).await;
+        self.announce(handle, to)?;
+        let held = self.hold(handle).await;
+        let result = match held {
+            Ok(()) => self.truncate_held(handle, to, epoch).await,
+            Err(error) => Err(error),
+        };
         if let Some(log) = self.state.borrow_mut().log_mut(handle) {
             log.truncating = false;
+            log.truncate_to = None;
         }
-        self.release(handle);
+        if !matches!(result, Err(Error::Gone)) {
+            self.release(handle);
+        }
+        self.state.borrow_mut().report(handle);
         self.wake();
         result
     }
 
+    /// From now on nothing beyond `to` is appended or reported as durable.
+    fn announce(&self, handle: LogHandle, to: Offset) -> Result<()> {
+        let mut state = self.state.borrow_mut();
+        let log = state.log_mut(handle).ok_or(Error::Gone)?;
+        if to < log.high_watermark {
+            return Err(Error::BelowHighWatermark { to, high_watermark: log.high_watermark });
+        }
+        if to > log.end() || log.truncate_to.is_some() {
+            return Err(Error::OutOfRange(to));
+        }
+        log.truncate_to = Some(to);
+        // Progress that nobody has fetched yet is void.
+        state.events.retain(|(h, at)| *h != handle || *at <= to);
+        Ok(())
+    }
+
     /// Waits until nothing of the log is on its way and nobody writes its
-    /// segments, then stops appends.
-    async fn hold(self: &Rc<Self>, handle: LogHandle, to: Offset) -> Result<()> {
+    /// segments.
+    async fn hold(self: &Rc<Self>, handle: LogHandle) -> Result<()> {
         loop {
             self.journaled(handle).await?;
             self.claim(handle).await?;
-            let mut state = self.state.borrow_mut();
-            let log = state.log_mut(handle).ok_or(Error::Gone)?;
-            if !log.is_journaled() {
-                drop(state);
-                self.release(handle);
-                continue;
+            {
+                let mut state = self.state.borrow_mut();
+                let log = state.log_mut(handle).ok_or(Error::Gone)?;
+                if log.is_journaled() {
+                    log.truncating = true;
+                    return Ok(());
+                }
             }
-            let refused = if to < log.high_watermark {
-                Some(Error::BelowHighWatermark { to, high_watermark: log.high_watermark })
-            } else if to > log.end() {
-                Some(Error::OutOfRange(to))
-            } else {
-                log.truncating = true;
-                None
-            };
-            drop(state);
-            if let Some(error) = refused {
-                self.release(handle);
-                return Err(error);
-            }
-            return Ok(());
+            self.release(handle);
         }
     }
 

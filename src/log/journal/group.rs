@@ -151,8 +151,6 @@ impl GroupBuilder {
 /// Why a group does not count.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum BadGroup {
-    /// No header of this file is here.
-    NoHeader,
     /// Fewer bytes than the header announces.
     Short,
     /// A frame leaves the group, or its kind is unknown.

@@ -50,9 +50,7 @@ pub(crate) fn scan(
         }
         let Some((header, crc)) = GroupHeader::decode(here) else { return Stop::Bad };
         let follows = match chain.last {
-            Some((number, before)) => {
-                header.number == number + 1 && header.previous_crc == before
-            }
+            Some((number, before)) => header.number == number + 1 && header.previous_crc == before,
             None => true,
         };
         if header.file != file || !follows {
@@ -72,12 +70,7 @@ pub(crate) fn scan(
 
 /// The first group after `pos` that no crash explains, if the group expected
 /// at `bad` is missing: one beyond what can have been in flight with it.
-pub(crate) fn beyond_flight(
-    bytes: &[u8],
-    file: FileIdentity,
-    pos: usize,
-    bad: u64,
-) -> Option<u64> {
+pub(crate) fn beyond_flight(bytes: &[u8], file: FileIdentity, pos: usize, bad: u64) -> Option<u64> {
     let start = pos.next_multiple_of(GROUP_ALIGN);
     (start..bytes.len()).step_by(GROUP_ALIGN).find_map(|at| {
         let (header, _) = GroupHeader::decode(&bytes[at..])?;
@@ -200,10 +193,8 @@ impl Replay {
 
     fn to_floor(&mut self) {
         self.segment = Offset(self.floor.segment);
-        self.end = Mark {
-            offset: Offset(self.floor.boundary_offset),
-            pos: self.floor.boundary_pos,
-        };
+        self.end =
+            Mark { offset: Offset(self.floor.boundary_offset), pos: self.floor.boundary_pos };
     }
 
     fn tail(&mut self, frame: &FrameHeader, file: usize, at: u64) {

@@ -170,16 +170,6 @@ impl<F: Clone> Journal<F> {
         }
     }
 
-    /// Whether frames wait to be written.
-    pub(crate) fn has_pending(&self) -> bool {
-        !self.queue.is_empty() || self.open.as_ref().is_some_and(|p| !p.builder.is_empty())
-    }
-
-    /// Whether nothing waits and nothing is being written.
-    pub(crate) fn is_idle(&self) -> bool {
-        self.in_flight.is_empty() && !self.has_pending()
-    }
-
     /// The next group to write, when one may start now.
     pub(crate) fn next_write(&mut self) -> Option<Write<F>> {
         if self.in_flight.len() >= self.config.in_flight {

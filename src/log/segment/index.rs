@@ -127,8 +127,7 @@ impl IndexBuilder {
             flushed_offset: last_offset,
             offset_flushed: entries.0,
             time_flushed: entries.1,
-            largest: last_time
-                .map(|e| (e.timestamp, base.plus(i64::from(e.relative)))),
+            largest: last_time.map(|e| (e.timestamp, base.plus(i64::from(e.relative)))),
             last_time,
             ..Self::new(base, interval)
         }
@@ -173,8 +172,7 @@ impl IndexBuilder {
         let base = self.base;
         self.times.retain(|e| base.plus(i64::from(e.relative)) < end);
         self.last_time = self.times.last().copied().or(self.flushed_time);
-        self.largest =
-            self.last_time.map(|e| (e.timestamp, base.plus(i64::from(e.relative))));
+        self.largest = self.last_time.map(|e| (e.timestamp, base.plus(i64::from(e.relative))));
         self.since_last = 0;
     }
 

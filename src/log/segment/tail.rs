@@ -108,11 +108,6 @@ impl OpenSegment {
         self.head
     }
 
-    /// First batch boundary that is in memory; `None` when there is none.
-    pub(crate) fn first_mark(&self) -> Option<Mark> {
-        self.marks.front().copied()
-    }
-
     /// Bytes in memory, with the room of the last chunk.
     pub(crate) fn memory(&self) -> usize {
         self.chunks.iter().map(|c| c.bytes.capacity()).sum()
@@ -200,7 +195,10 @@ impl OpenSegment {
 
     /// Slices of the bytes from `start` to `end`, all in memory.
     pub(crate) fn slices(&self, start: u64, end: u64, out: &mut SmallVec<[ChunkSlice; 4]>) {
-        assert!(start >= block_of(self.head) && end <= self.end_pos, "{start}..{end} not in memory");
+        assert!(
+            start >= block_of(self.head) && end <= self.end_pos,
+            "{start}..{end} not in memory"
+        );
         for chunk in self.from_chunk(start) {
             if chunk.pos >= end {
                 break;
@@ -384,16 +382,6 @@ impl OpenSegment {
         debug_assert_eq!(chunk.room(), 0);
         self.chunks.push_back(Chunk { pos, bytes: chunk.into_tail() });
         Some(())
-    }
-
-    /// Notes a batch that recovery wrote straight to the file.
-    pub(crate) fn recovered(&mut self, head: &BatchHead, position: u64) {
-        self.index.add(&IndexedBatch {
-            last_offset: head.end().plus(-1),
-            max_timestamp: head.max_timestamp,
-            position,
-            len: head.len as u64,
-        });
     }
 
     /// The epoch of the batch at a boundary in memory.
