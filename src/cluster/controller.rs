@@ -5,9 +5,11 @@
 //! one step at a time, and starts the next one only on an image that has the
 //! records of the one before.
 
+use super::change_topics;
 use super::image::Image;
 use super::records::{FEATURE_LEVEL, FEATURE_NAME, MetadataRecord};
 use crate::model::config::{BrokerConfig, DescribedConfig};
+use crate::model::limits::PRODUCER_ID_BLOCK;
 use crate::model::registration::NodeRegistration;
 use crate::model::{ErrorCode, LeaderEpoch, NodeId, PartitionIndex, ProducerId, TopicId};
 
@@ -207,8 +209,98 @@ impl Controller {
     }
 
     /// Decides on one command.
+    #[must_use]
     pub fn step(&self, image: &Image, command: Command, ctx: &mut Ctx<'_>) -> Step {
-        let _ = (image, command, ctx, FEATURE_LEVEL, FEATURE_NAME);
-        todo!()
+        match command {
+            Command::RegisterNode(registration) => register_node(image, registration, ctx),
+            Command::CreateTopics { topics, validate_only } => {
+                let (records, mut results) = self.create_topics(image, topics, ctx);
+                if !validate_only {
+                    return Step { records, reply: Reply::CreateTopics(results) };
+                }
+                let created = results.iter_mut().filter_map(|topic| topic.result.as_mut().ok());
+                created.for_each(|topic| topic.id = TopicId::NONE);
+                Step { records: Vec::new(), reply: Reply::CreateTopics(results) }
+            }
+            Command::AutoCreate { names } => self.auto_create(image, names, ctx),
+            Command::DeleteTopics { topics } => self.delete_topics(image, topics),
+            Command::CreatePartitions { topics, validate_only } => {
+                let (records, results) = change_topics::create_partitions(image, topics);
+                let records = if validate_only { Vec::new() } else { records };
+                Step { records, reply: Reply::CreatePartitions(results) }
+            }
+            Command::AllocateProducerIds { node } => allocate_producer_ids(image, node),
+        }
     }
+
+    fn auto_create(&self, image: &Image, names: Vec<String>, ctx: &mut Ctx<'_>) -> Step {
+        if !self.config.flag("auto.create.topics.enable") {
+            return Step { records: Vec::new(), reply: Reply::CreateTopics(Vec::new()) };
+        }
+        let topic = |name| NewTopic {
+            name,
+            num_partitions: -1,
+            replication_factor: -1,
+            ..NewTopic::default()
+        };
+        let topics = names.into_iter().map(topic).collect();
+        let (records, results) = self.create_topics(image, topics, ctx);
+        Step { records, reply: Reply::CreateTopics(results) }
+    }
+}
+
+fn register_node(image: &Image, registration: NodeRegistration, ctx: &mut Ctx<'_>) -> Step {
+    let node = registration.node_id;
+    if node.0 < 0 || registration.shards == 0 {
+        let message = format!("node {node} with {} shards cannot register", registration.shards);
+        let reply = Reply::Refused(ErrorReply::new(ErrorCode::InvalidRegistration, message));
+        return Step { records: Vec::new(), reply };
+    }
+    let mut records = Vec::new();
+    if image.feature_level() < FEATURE_LEVEL {
+        let name = FEATURE_NAME.to_owned();
+        records.push(MetadataRecord::FeatureLevel { name, level: FEATURE_LEVEL });
+    }
+    if image.cluster_id().is_none() {
+        records.push(MetadataRecord::ClusterId { id: base64_url(&ctx.uuid()) });
+    }
+    // One record for all partitions of the node: an epoch above every epoch in
+    // which it led any of them.
+    let led = image
+        .topics()
+        .flat_map(|topic| &topic.partitions)
+        .filter(|partition| partition.leader().node == node)
+        .map(|partition| image.leader_epoch(partition))
+        .max();
+    let before = image.node(node).map_or(LeaderEpoch::NONE, |node| node.epoch);
+    let epoch = LeaderEpoch(led.map_or(before, |led| led.max(before)).0 + 1);
+    records.push(MetadataRecord::Node(registration));
+    records.push(MetadataRecord::EpochBlock { node, epoch });
+    Step { records, reply: Reply::Registered { epoch } }
+}
+
+fn allocate_producer_ids(image: &Image, node: NodeId) -> Step {
+    let first = image.next_producer_id();
+    let count = PRODUCER_ID_BLOCK;
+    if image.node(node).is_none() || first.0.checked_add(count).is_none() {
+        let message = format!("broker {node} is not registered, or producer ids are used up");
+        let reply = Reply::Refused(ErrorReply::new(ErrorCode::UnknownServerError, message));
+        return Step { records: Vec::new(), reply };
+    }
+    Step {
+        records: vec![MetadataRecord::ProducerIdBlock { node, first, count }],
+        reply: Reply::ProducerIds { first, count },
+    }
+}
+
+/// 22 characters without padding, as Kafka writes ids.
+fn base64_url(bytes: &[u8; 16]) -> String {
+    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    let number = u128::from_be_bytes(*bytes);
+    let digit = |at: u32| {
+        // 16 bytes are 21 digits of 6 bits and one of 2, filled up on the right.
+        let six = if at < 21 { number >> (122 - 6 * at) } else { number << 4 };
+        char::from(ALPHABET[(six & 63) as usize])
+    };
+    (0..22).map(digit).collect()
 }

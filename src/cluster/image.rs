@@ -12,9 +12,7 @@ use ahash::AHashMap;
 use super::records::{FEATURE_LEVEL, FEATURE_NAME, MetadataRecord, PartitionRecord, Replica};
 use crate::model::registration::NodeRegistration;
 use crate::model::topic_name::{can_collide, collision_key};
-use crate::model::{
-    LeaderEpoch, LogId, NodeId, PartitionIndex, ProducerId, TopicId, TopicView,
-};
+use crate::model::{LeaderEpoch, LogId, NodeId, PartitionIndex, ProducerId, TopicId, TopicView};
 
 /// A record does not fit what came before: the log is damaged, or its reader
 /// has a bug.
@@ -306,12 +304,8 @@ impl Image {
             return Err(ApplyError::TopicTaken(name.to_owned()));
         }
         let name: Arc<str> = name.into();
-        let topic = TopicImage {
-            name: name.clone(),
-            id,
-            partitions: Vec::new(),
-            configs: BTreeMap::new(),
-        };
+        let topic =
+            TopicImage { name: name.clone(), id, partitions: Vec::new(), configs: BTreeMap::new() };
         self.topics.insert(id, Arc::new(topic));
         self.ids.insert(name.clone(), id);
         self.sorted.insert(name.clone(), id);

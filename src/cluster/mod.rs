@@ -7,12 +7,14 @@
 //! state, on the controller and on every other shard alike. The records of
 //! one step are one batch, so they are replayed all or none.
 
+mod change_topics;
 mod codec;
 mod controller;
 mod create_topics;
 mod describe;
 mod image;
 mod placement;
+mod producer_ids;
 mod records;
 
 pub use codec::DecodeError;
@@ -22,6 +24,7 @@ pub use controller::{
 };
 pub use describe::{Cursor, Page, page_partitions};
 pub use image::{ApplyError, Image, NodeImage, PartitionImage, TopicImage};
+pub use producer_ids::ProducerIds;
 pub use records::{
     Decoded, FEATURE_LEVEL, FEATURE_NAME, MetadataRecord, PartitionRecord, Replica, decode, encode,
 };

@@ -5,9 +5,7 @@
 
 use super::codec::{self, DecodeError, Fields, IGNORABLE_TYPES, Writer};
 use crate::model::registration::{Listener, NodeRegistration};
-use crate::model::{
-    LeaderEpoch, LogId, NodeId, PartitionIndex, ProducerId, ShardId, TopicId,
-};
+use crate::model::{LeaderEpoch, LogId, NodeId, PartitionIndex, ProducerId, ShardId, TopicId};
 
 /// Name of the feature that gates what this log may say.
 pub const FEATURE_NAME: &str = "millstream.metadata";
@@ -253,10 +251,9 @@ fn decode_body(kind: u64, f: &mut Fields<'_>) -> Result<MetadataRecord, DecodeEr
         }
         kind::CLUSTER_ID => MetadataRecord::ClusterId { id: f.str(1)? },
         kind::NODE => MetadataRecord::Node(decode_node(f)?),
-        kind::EPOCH_BLOCK => MetadataRecord::EpochBlock {
-            node: NodeId(f.int(1)?),
-            epoch: LeaderEpoch(f.int(2)?),
-        },
+        kind::EPOCH_BLOCK => {
+            MetadataRecord::EpochBlock { node: NodeId(f.int(1)?), epoch: LeaderEpoch(f.int(2)?) }
+        }
         kind::TOPIC => MetadataRecord::Topic { name: f.str(1)?, id: TopicId(f.array(2)?) },
         kind::PARTITION => {
             let mut replicas = Vec::new();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::config::BrokerConfig;
+use super::config::{BrokerConfig, topic_key};
 
 /// What an acknowledgement survives.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
@@ -82,13 +82,79 @@ pub struct TopicConfig {
 }
 
 impl TopicConfig {
-    /// The configuration of a topic with these values of its own.
+    /// The configuration of a topic with these values of its own, on a broker
+    /// with these settings.
     ///
-    /// Values must have been validated; one that cannot be read counts as not
-    /// set, since a record in the metadata log must not stop a broker.
+    /// An own value that cannot be read counts as not set: a record of the
+    /// metadata log must not stop a broker.
     #[must_use]
     pub fn resolve(broker: &BrokerConfig, own: &BTreeMap<String, String>) -> Self {
-        let _ = (broker, own);
-        todo!()
+        let long = |key| broker.topic_number(key, own);
+        let int = |key| i32::try_from(long(key)).expect("the table bounds int keys");
+        let text = |name| {
+            let key = topic_key(name).expect("a key of the table");
+            broker.topic_value(key, own).expect("the table has a default")
+        };
+        let cleanup = text("cleanup.policy");
+        Self {
+            max_message_bytes: int("max.message.bytes"),
+            max_decompressed_bytes: int("max.decompressed.message.bytes"),
+            segment_bytes: int("segment.bytes"),
+            segment_ms: long("segment.ms"),
+            segment_jitter_ms: long("segment.jitter.ms"),
+            segment_index_bytes: int("segment.index.bytes"),
+            index_interval_bytes: int("index.interval.bytes"),
+            log_append_time: text("message.timestamp.type") == "LogAppendTime",
+            timestamp_before_max_ms: long("message.timestamp.before.max.ms"),
+            timestamp_after_max_ms: long("message.timestamp.after.max.ms"),
+            compression: CompressionType::from_config(&text("compression.type")),
+            gzip_level: int("compression.gzip.level"),
+            lz4_level: int("compression.lz4.level"),
+            zstd_level: int("compression.zstd.level"),
+            cleanup: CleanupPolicy {
+                delete: cleanup.split(',').any(|word| word == "delete"),
+                compact: cleanup.split(',').any(|word| word == "compact"),
+            },
+            retention_ms: long("retention.ms"),
+            retention_bytes: long("retention.bytes"),
+            file_delete_delay_ms: long("file.delete.delay.ms"),
+            min_insync_replicas: int("min.insync.replicas"),
+            durability: DurabilityClass::from_config(&text("millstream.durability")),
+        }
+    }
+}
+
+impl Default for TopicConfig {
+    /// A topic without configs of its own on a broker without settings.
+    fn default() -> Self {
+        Self::resolve(&BrokerConfig::default(), &BTreeMap::new())
+    }
+}
+
+impl DurabilityClass {
+    fn from_config(word: &str) -> Self {
+        if word == "os" { Self::Os } else { Self::Disk }
+    }
+
+    /// The word for it in the configuration.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Disk => "disk",
+            Self::Os => "os",
+        }
+    }
+}
+
+impl CompressionType {
+    fn from_config(word: &str) -> Self {
+        match word {
+            "uncompressed" => Self::Uncompressed,
+            "gzip" => Self::Gzip,
+            "snappy" => Self::Snappy,
+            "lz4" => Self::Lz4,
+            "zstd" => Self::Zstd,
+            _ => Self::Producer,
+        }
     }
 }

@@ -81,7 +81,7 @@ pub enum Check {
     OneOf(&'static [&'static str]),
     /// One of these words in any case.
     OneOfAnyCase(&'static [&'static str]),
-    /// A list of these words, each at most once.
+    /// A list of these words.
     ListOf(&'static [&'static str]),
     /// A list of `partition:broker` pairs, or `*`.
     ThrottledReplicas,

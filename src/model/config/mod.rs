@@ -9,17 +9,17 @@
 //! is told once, by name, that nothing comes of it yet.
 
 mod broker_keys;
-mod broker_keys_kafka;
 mod describe;
 mod key;
 mod reference;
 mod store;
 mod topic_keys;
+mod value;
 
 pub use describe::{ConfigSource, DescribedConfig, Synonym};
 pub use key::{Check, Importance, Key, Kind, Status, Update};
-pub use reference::{matrix, reference};
-pub use store::{BrokerConfig, ConfigError};
+pub use reference::{effect, matrix, reference};
+pub use store::{BrokerConfig, ConfigError, topic_keys_without_effect};
 
 /// Every key of a topic, sorted by name.
 #[must_use]

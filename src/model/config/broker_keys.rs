@@ -1,3 +1,0 @@
-//! Rows.
-use super::key::Key;
-pub(super) const KEYS: &[Key] = &[];

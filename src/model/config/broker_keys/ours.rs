@@ -1,0 +1,51 @@
+//! Keys that only this broker has.
+
+use crate::model::config::key::{Check, Key, Kind};
+use crate::model::config::topic_keys::DURABILITY;
+
+pub(super) const KEYS: &[Key] = &[
+    Key::new(
+        "millstream.addressing",
+        Kind::String,
+        Some("process"),
+        "What clients see as a broker: the whole process, or each of its shards.",
+    )
+    .check(Check::OneOf(&["process"]))
+    .enforced(),
+    Key::new(
+        "millstream.durability",
+        Kind::String,
+        Some("disk"),
+        "Topics' default for millstream.durability.",
+    )
+    .check(DURABILITY)
+    .high()
+    .enforced(),
+    Key::new(
+        "millstream.memory",
+        Kind::String,
+        Some("256m"),
+        "Memory of one shard for buffers, split into pools; nothing is buffered beyond it.",
+    )
+    .check(Check::Size(64 << 20))
+    .high()
+    .enforced(),
+    Key::new(
+        "millstream.shards",
+        Kind::Int,
+        Some("1"),
+        "Pinned threads, each with its own partitions. More than one comes later.",
+    )
+    .range(1, 1)
+    .high()
+    .enforced(),
+    Key::new(
+        "millstream.spin.us",
+        Kind::Int,
+        Some("50"),
+        "How long a shard without work looks again before it sleeps, in microseconds: less saves \
+         CPU, more saves latency.",
+    )
+    .range(0, 10_000)
+    .enforced(),
+];
