@@ -140,6 +140,13 @@ impl<E: Env> Shared<E> {
         bytes: Vec<u8>,
         at: Offset,
     ) -> Result<()> {
+        let result = self.store_snapshot(handle, bytes, at).await;
+        // A deletion may take the directory away at any step of this.
+        let gone = result.is_err() && self.state.borrow().log(handle).is_none();
+        if gone { Err(Error::Gone) } else { result }
+    }
+
+    async fn store_snapshot(&self, handle: LogHandle, bytes: Vec<u8>, at: Offset) -> Result<()> {
         let (dir, round) = {
             let state = self.state.borrow();
             let log = state.log(handle).ok_or(Error::Gone)?;

@@ -54,6 +54,7 @@ pub(crate) async fn rebuild<E: Env>(
         dir: &dir,
         known,
         epochs,
+        trusted: entry.as_ref().map_or(Floor::start_of(0), |e| e.floor),
         wanted_from: snapshot.as_ref().map_or(log_start, |(at, _)| *at),
         batches: Vec::new(),
     };
@@ -393,6 +394,9 @@ struct Scan<'a, E: Env> {
     dir: &'a Path,
     known: &'a KnownLog,
     epochs: EpochCache,
+    /// The checkpoint's floor, not a later `TAIL`'s: indexes and epochs are
+    /// complete and synced below it only.
+    trusted: Floor,
     /// Batches from here on go to the producers' state.
     wanted_from: Offset,
     batches: Vec<RecoveredBatch>,
@@ -401,7 +405,7 @@ struct Scan<'a, E: Env> {
 impl<E: Env> Scan<'_, E> {
     /// Walks what has to be walked; returns the active segment.
     async fn all(&mut self, segments: &Segments, replay: &Replay) -> Result<OpenSegment> {
-        let floor = Offset(replay.floor.segment);
+        let floor = Offset(self.trusted.segment);
         for (base, segment) in &segments.closed {
             let end = Mark { offset: segment.end, pos: segment.len };
             if *base >= floor {
@@ -413,7 +417,7 @@ impl<E: Env> Scan<'_, E> {
             }
         }
         let base = segments.active;
-        let trusted = (base == floor).then_some(replay.floor.boundary_pos);
+        let trusted = (base == floor).then_some(self.trusted.boundary_pos);
         let (index, straddle) = self.segment(base, replay.end, trusted).await?;
         self.trim_index(base, &index).await?;
         Ok(OpenSegment::resume(replay.end, straddle, base, index))

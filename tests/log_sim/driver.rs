@@ -86,8 +86,10 @@ impl Future for Raised {
 pub(crate) struct Part {
     pub(crate) handle: LogHandle,
     pub(crate) machine: Partition,
-    /// Somebody truncates or deletes it.
+    /// Somebody truncates it.
     pub(crate) busy: bool,
+    /// To where: progress beyond is of records that are going away.
+    limit: Option<Offset>,
 }
 
 /// One running shard.
@@ -140,6 +142,7 @@ impl Shard {
             let Some((id, part)) = parts.iter_mut().find(|(_, p)| p.handle == handle) else {
                 continue;
             };
+            let upto = part.limit.map_or(upto, |limit| upto.min(limit));
             self.shared.model.borrow_mut().log(*id).durable(upto.0);
             let mut effects = self.effects.borrow_mut();
             part.machine.durable(upto, &mut effects);
@@ -192,7 +195,7 @@ impl Shard {
 
     /// Puts a recovered or created log into service.
     pub(crate) fn serve(&self, id: LogId, handle: LogHandle, init: PartitionInit) {
-        let part = Part { handle, machine: Partition::new(init), busy: false };
+        let part = Part { handle, machine: Partition::new(init), busy: false, limit: None };
         self.parts.borrow_mut().insert(id, part);
     }
 
@@ -263,6 +266,7 @@ impl Shard {
         self.shared.tell(|| format!("append log {id} {}..{end}, {} bytes", base.0, placed.len()));
         model.log(id).push(Rc::new(Batch {
             token,
+            acks,
             base: base.0,
             end,
             epoch,
@@ -362,6 +366,7 @@ impl Shard {
             let mut effects = self.effects.borrow_mut();
             part.machine.truncate(Offset(to), &mut effects);
             part.busy = true;
+            part.limit = Some(Offset(to));
             drop(model);
             self.apply(id, part, &mut effects);
             (part.handle, to, epoch)
@@ -369,10 +374,13 @@ impl Shard {
         self.shared.tell(|| format!("truncate log {id} to {to}, epoch {epoch}"));
         let done = self.set.truncate(handle, Offset(to), epoch).await;
         if self.check(done) {
+            // What was reported before the cut is stale.
+            self.round();
             let mut parts = self.parts.borrow_mut();
             let part = parts.get_mut(&id).expect("a busy log stays");
             part.machine.lead(epoch);
             part.busy = false;
+            part.limit = None;
             self.shared.tell(|| format!("truncated log {id}"));
         }
     }

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use millstream::io::sim::Crash;
 use millstream::log::{DurabilityClass, KnownLog};
 use millstream::model::{LeaderEpoch, LogId, Offset, ProducerId};
-use millstream::partition::producer_batch;
+use millstream::partition::{Acks, producer_batch};
 use millstream::partition::producers::ProducerStates;
 use millstream::record::BatchSummary;
 
@@ -17,6 +17,7 @@ use millstream::record::BatchSummary;
 #[derive(Debug)]
 pub(crate) struct Batch {
     pub(crate) token: u64,
+    pub(crate) acks: Acks,
     pub(crate) base: i64,
     pub(crate) end: i64,
     pub(crate) epoch: LeaderEpoch,
@@ -47,8 +48,8 @@ pub(crate) struct LogModel {
     unconfirmed: Option<i64>,
     /// Everything below was promised.
     pub(crate) must: i64,
-    /// The same, but for the last acknowledgement given.
-    pub(crate) acked: i64,
+    /// End of the last batch acknowledged: with acks=all, with acks=1.
+    acked: [i64; 2],
     /// The log start may be anything between.
     pub(crate) start: (i64, i64),
     /// A power cut met this log although it promised nothing against one.
@@ -73,7 +74,7 @@ impl LogModel {
             past: Vec::new(),
             unconfirmed: None,
             must: 0,
-            acked: 0,
+            acked: [0; 2],
             start: (0, 0),
             weak: false,
             floor: 0,
@@ -111,9 +112,10 @@ impl LogModel {
         let batch = self.live.iter().find(|b| b.token == token);
         let batch = batch.unwrap_or_else(|| panic!("{}: {token} is not in it", self.name()));
         assert_eq!(batch.base, base, "{}: acknowledged at another offset", self.name());
-        assert!(batch.end > self.acked, "{}: acknowledged out of order", self.name());
-        self.acked = batch.end;
-        self.must = self.must.max(batch.end);
+        let (end, kind) = (batch.end, usize::from(batch.acks == Acks::Leader));
+        assert!(end > self.acked[kind], "{}: acknowledged out of order", self.name());
+        self.acked[kind] = end;
+        self.must = self.must.max(end);
     }
 
     pub(crate) fn truncate(&mut self, to: i64) {
@@ -169,7 +171,7 @@ impl LogModel {
         self.live = possible.remove(0);
         self.others = possible;
         self.must = end;
-        self.acked = end;
+        self.acked = [end; 2];
         self.floor = end;
         self.closed = false;
         self.start = (start, start);
