@@ -77,7 +77,10 @@ fn a_pause_lets_timers_completions_and_foreign_wakes_through() {
         let foreign = env.spawn({
             let seen = seen.clone();
             async move {
-                let call = || Ok(thread::sleep(Duration::from_millis(2)));
+                let call = || {
+                    thread::sleep(Duration::from_millis(2));
+                    Ok(())
+                };
                 millstream::io::glommio::blocking(call).await.unwrap();
                 seen[1].set(true);
             }
@@ -112,7 +115,8 @@ fn a_pause_lets_timers_completions_and_foreign_wakes_through() {
 #[test]
 fn a_panic_ends_the_shard_with_its_text() {
     let died = shard(|_| async move { panic!("main {}", 1) }).join();
-    assert_eq!(died.map(|()| ()).unwrap_err().to_string(), "shard 0 died: main 1");
+    let died: Result<(), _> = died;
+    assert_eq!(died.unwrap_err().to_string(), "shard 0 died: main 1");
     let died = shard(|runtime| async move {
         let env = runtime.env().clone();
         let _task = env.spawn(async {

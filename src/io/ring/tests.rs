@@ -1,7 +1,11 @@
 //! The ring under an echo server of length-prefixed frames, driven by a plain
 //! loop without an executor. Every test runs with each way to receive and each
 //! way to run task work.
-#![allow(clippy::disallowed_methods, reason = "clients are threads, with real deadlines")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    reason = "clients are threads, with real deadlines"
+)]
 
 use std::collections::HashMap;
 use std::io::{Read as _, Write as _};
