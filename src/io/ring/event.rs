@@ -46,7 +46,8 @@ pub struct RingConfig {
     /// runs when the pump asks for it, and interrupts no other system call.
     pub task_run: TaskRun,
     /// No difference beyond the noise either; one-shot receives bound exactly
-    /// what a connection holds, and need no cancelling.
+    /// what a connection holds and need no cancelling, while one run of a
+    /// multishot can take every buffer of the ring (64 of 64 in a test).
     pub receive: ReceiveMode,
 }
 
