@@ -430,6 +430,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "a slice crosses threads")]
     fn slices_outlive_the_writer_and_see_what_was_published() {
         let pool = Pool::new("test", 2 * PAGE).unwrap();
         let mut tail = pool.take(PAGE).unwrap().into_tail();

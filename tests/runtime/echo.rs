@@ -178,6 +178,9 @@ async fn pump(runtime: &Runtime, echo: &mut Echo, spin: Duration, done: impl Fn(
         ring.submit();
         ring.reap(|event| echo.on(event));
         bell.answer();
+        if done(echo) {
+            break;
+        }
         runtime.pulse().round(ring.in_flight());
         if env.slice_over() {
             env.pause().await;

@@ -18,6 +18,7 @@ use crate::io::ring::Ring;
 
 struct Inner {
     fs: GlommioFs,
+    ring: Ring,
     slice: Slice,
     start: Instant,
     random: Cell<u64>,
@@ -46,6 +47,7 @@ impl GlommioEnv {
     pub fn new(ring: &Ring) -> Self {
         Self(Rc::new(Inner {
             fs: GlommioFs::new(ring),
+            ring: ring.clone(),
             slice: Slice::new(),
             start: Instant::now(),
             // The keys of the standard hasher come from the system.
@@ -129,6 +131,11 @@ impl Env for GlommioEnv {
     }
 
     fn pause(&self) -> impl Future<Output = ()> + 'static {
-        self.0.slice.clone().pause()
+        let inner = self.0.clone();
+        async move {
+            // So that connections wait for one slice, not for the reactor too.
+            inner.ring.nudge();
+            inner.slice.clone().pause().await;
+        }
     }
 }

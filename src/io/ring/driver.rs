@@ -30,11 +30,13 @@ const DRAIN_MAX: Duration = Duration::from_secs(2);
 
 /// Makes the eventfd that a ring signals.
 pub(super) fn new_eventfd() -> io::Result<OwnedFd> {
-    // SAFETY: takes no memory; the descriptor is new and ours alone.
-    match unsafe { libc::eventfd(0, libc::EFD_CLOEXEC) } {
-        fd if fd >= 0 => Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
-        _ => Err(io::Error::last_os_error()),
+    // SAFETY: takes no memory.
+    let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
     }
+    // SAFETY: the descriptor is new, and ours alone.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
 /// A descriptor, kept open while an operation uses it.

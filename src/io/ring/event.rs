@@ -42,9 +42,12 @@ pub struct RingConfig {
     pub held_max: u16,
     /// Most bytes of one send entry; a longer list goes out in parts.
     pub send_bytes_max: usize,
-    /// Measured choice, see `docs/performance.md`.
+    /// No difference beyond the noise (`benches/io_ring.rs`); deferred work
+    /// runs when the pump asks for it, and interrupts no other system call.
     pub task_run: TaskRun,
-    /// Measured choice, see `docs/performance.md`.
+    /// No difference beyond the noise either; one-shot receives bound exactly
+    /// what a connection holds and need no cancelling, while one run of a
+    /// multishot can take every buffer of the ring (64 of 64 in a test).
     pub receive: ReceiveMode,
 }
 

