@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
-use crate::model::config::{BrokerConfig, Key, Status};
 use crate::model::DurabilityClass;
+use crate::model::config::{BrokerConfig, Key, Status};
 
 use super::{Settings, StartError};
 

@@ -24,7 +24,7 @@ fn socket(address: SocketAddr, share: bool) -> std::io::Result<TcpListener> {
 
 /// Opens the listener of a shard on `address`. A plain bind comes first: with
 /// SO_REUSEPORT alone a second broker would share the port in silence.
-pub fn open(address: SocketAddr) -> Result<TcpListener, StartError> {
+pub(super) fn open(address: SocketAddr) -> Result<TcpListener, StartError> {
     let fault = |error: std::io::Error| {
         if error.kind() == std::io::ErrorKind::AddrInUse {
             StartError::InUse(format!(

@@ -12,14 +12,14 @@ const LOCK_FILE: &str = ".lock";
 
 /// The held lock. Dropping it frees the directory.
 #[derive(Debug)]
-pub struct DirLock {
+pub(super) struct DirLock {
     _file: File,
 }
 
 impl DirLock {
     /// Creates the directory when absent and locks it. The error of a
     /// directory in use names the process that holds it.
-    pub fn take(data_dir: &Path) -> Result<Self, StartError> {
+    pub(super) fn take(data_dir: &Path) -> Result<Self, StartError> {
         let fault = |what: &str, path: PathBuf, error: std::io::Error| {
             StartError::Environment(format!("cannot {what} {}: {error}", path.display()))
         };

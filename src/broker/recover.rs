@@ -6,15 +6,13 @@ use std::sync::Arc;
 
 use crate::cluster::{Command, Controller, Ctx, Image, MetadataRecord, Reply};
 use crate::io::Env;
-use crate::log::{LogSet, LogSetConfig, Recovered, Recovery, ReadOutcome};
+use crate::log::{LogSet, LogSetConfig, ReadOutcome, Recovered, Recovery};
 use crate::model::config::BrokerConfig;
 use crate::model::registration::NodeRegistration;
 use crate::model::{LeaderEpoch, Offset, PartitionIndex, TopicConfig};
 use crate::partition::producers::ProducerStates;
 use crate::partition::{Partition, PartitionInit, producer_batch};
-use crate::shard::metadata::{
-    METADATA_TOPIC, METADATA_TOPIC_ID, known_log, metadata_log, replay,
-};
+use crate::shard::metadata::{METADATA_TOPIC, METADATA_TOPIC_ID, known_log, metadata_log, replay};
 use crate::shard::{Mailbox, Metadata, Owner};
 
 use super::StartError;
@@ -102,10 +100,7 @@ fn machine(found: &Recovered) -> Result<Partition, StartError> {
     }))
 }
 
-async fn read_image<E: Env>(
-    logs: &LogSet<E>,
-    found: &Recovered,
-) -> Result<Image, StartError> {
+async fn read_image<E: Env>(logs: &LogSet<E>, found: &Recovered) -> Result<Image, StartError> {
     let mut image = Image::default();
     let mut at = found.log_start;
     while at < found.log_end {

@@ -36,7 +36,7 @@ pub struct Settings {
 }
 
 /// Least memory per shard with which every pool can do its work, in bytes.
-pub const MEMORY_MIN_BYTES: usize = 32 << 20;
+const MEMORY_MIN_BYTES: usize = 32 << 20;
 
 /// Where clients are told to connect.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -92,7 +92,9 @@ impl Settings {
             return Ok(Advertised { host, port });
         };
         let fault = || {
-            StartError::Usage(format!("--advertise {text}: not HOST:PORT with a port from 1 to 65535"))
+            StartError::Usage(format!(
+                "--advertise {text}: not HOST:PORT with a port from 1 to 65535"
+            ))
         };
         let (host, port) = text.rsplit_once(':').ok_or_else(fault)?;
         let port: u16 = port.parse().map_err(|_| fault())?;

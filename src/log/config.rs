@@ -78,12 +78,8 @@ impl JournalConfig {
         in_flight: 1,
     };
     /// A 64 MiB ring of eight files that is rewritten in place.
-    pub const OS: Self = Self {
-        first_file_bytes: 8 << 20,
-        file_bytes: 8 << 20,
-        cap_bytes: 64 << 20,
-        in_flight: 1,
-    };
+    pub const OS: Self =
+        Self { first_file_bytes: 8 << 20, file_bytes: 8 << 20, cap_bytes: 64 << 20, in_flight: 1 };
 }
 
 /// Memory of the log layer of one shard, from the shard's budget.

@@ -63,11 +63,7 @@ impl EpochCache {
     /// The largest epoch at or below `requested` and the offset where it ends;
     /// `log_end` for the latest. `None` when nothing is known about it.
     #[must_use]
-    pub fn end_of(
-        &self,
-        requested: LeaderEpoch,
-        log_end: Offset,
-    ) -> Option<(LeaderEpoch, Offset)> {
+    pub fn end_of(&self, requested: LeaderEpoch, log_end: Offset) -> Option<(LeaderEpoch, Offset)> {
         let latest = self.latest()?;
         if requested == latest.epoch {
             return Some((requested, log_end));

@@ -139,10 +139,8 @@ impl Error {
 
 /// Whether the error passes by itself: disk or quota full, descriptors short.
 pub(crate) fn is_no_space(error: &io::Error) -> bool {
-    matches!(
-        error.raw_os_error(),
-        Some(libc::ENOSPC | libc::EDQUOT | libc::EMFILE | libc::ENFILE)
-    ) || error.kind() == io::ErrorKind::StorageFull
+    matches!(error.raw_os_error(), Some(libc::ENOSPC | libc::EDQUOT | libc::EMFILE | libc::ENFILE))
+        || error.kind() == io::ErrorKind::StorageFull
 }
 
 /// What `append` answers when it takes nothing.

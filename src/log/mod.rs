@@ -6,15 +6,37 @@
 //! Owned by one shard, generic over the environment. Refuses to know: requests,
 //! producers' state, replication, what a record means (but for its timestamp).
 
+mod append;
+mod behind;
+mod checkpoint;
 pub mod config;
 pub mod epoch_cache;
 pub mod error;
+mod files_lru;
+mod journal;
+mod lifecycle;
+mod read;
+mod rebuild;
+mod reclaim;
+mod recovery;
+mod scan;
+mod segment;
+mod segment_io;
 mod set;
+mod signal;
+mod state;
+mod timestamps;
+mod truncate;
+
+#[cfg(test)]
+mod tests;
+
 
 pub use config::{DurabilityClass, JournalConfig, KnownLog, LogConfig, LogPools, LogSetConfig};
 pub use epoch_cache::{EpochCache, EpochEntry};
 pub use error::{AppendError, Error, FatalReason, Result};
+pub use recovery::Recovery;
 pub use set::{
-    Appended, ColdRead, LogHandle, LogSet, ReadOutcome, Recovered, RecoveredBatch,
-    Recovery, Slices, TimestampOffset,
+    Appended, ColdRead, LogHandle, LogSet, ReadOutcome, Recovered, RecoveredBatch, Slices,
+    TimestampOffset,
 };

@@ -1,11 +1,14 @@
 //! The face of the layer: what partitions and the shard call.
-#![allow(unused_variables, clippy::unused_async, reason = "signatures first")]
+//!
+//! Thin: each method is one line into the module that does it.
 
 use std::rc::Rc;
 
 use smallvec::SmallVec;
 
-use super::{AppendError, EpochEntry, KnownLog, LogSetConfig, Result};
+use super::recovery::Recovery;
+use super::state::Shared;
+use super::{AppendError, EpochEntry, FatalReason, KnownLog, LogSetConfig, Result};
 use crate::io::{ChunkSlice, Env};
 use crate::model::{LeaderEpoch, LogId, Offset, Timestamp};
 use crate::record::BatchSummary;
@@ -95,41 +98,15 @@ pub struct Recovered {
     pub batches_after: Vec<RecoveredBatch>,
 }
 
-/// A start in progress: journals are scanned, logs are recovered one by one
-/// (the metadata log first, whose content says which others there are), then
-/// `finish` makes the set writable.
-pub struct Recovery<E: Env> {
-    set: LogSet<E>,
-}
-
-impl<E: Env> Recovery<E> {
-    /// Reads every journal and checkpoint of the data directory.
-    pub async fn scan(env: E, config: LogSetConfig) -> Result<Self> {
-        todo!()
-    }
-
-    /// Recovers one log: applies its frames, writes its tail to its segments,
-    /// rebuilds what is beyond its floor. It can be read from now on.
-    pub async fn recover_log(&mut self, known: &KnownLog) -> Result<Recovered> {
-        todo!()
-    }
-
-    /// The set, for reads of logs already recovered.
-    pub fn set(&self) -> &LogSet<E> {
-        &self.set
-    }
-
-    /// Syncs, checkpoints, starts each log's epoch in a fresh journal and
-    /// deletes the old journals: the set takes appends from now on.
-    pub async fn finish(self) -> Result<LogSet<E>> {
-        todo!()
-    }
-}
-
 /// All logs of one shard. Cloning shares it; belongs to one executor.
-#[derive(Clone)]
 pub struct LogSet<E: Env> {
-    env: E,
+    pub(crate) shared: Rc<Shared<E>>,
+}
+
+impl<E: Env> Clone for LogSet<E> {
+    fn clone(&self) -> Self {
+        Self { shared: self.shared.clone() }
+    }
 }
 
 impl<E: Env> LogSet<E> {
@@ -139,18 +116,23 @@ impl<E: Env> LogSet<E> {
         config: LogSetConfig,
         known: &[KnownLog],
     ) -> Result<(Self, Vec<Recovered>)> {
-        todo!()
+        let mut recovery = Recovery::scan(env, config).await?;
+        let mut found = Vec::with_capacity(known.len());
+        for log in known {
+            found.push(recovery.recover_log(log).await?);
+        }
+        Ok((recovery.finish().await?, found))
     }
 
     /// Makes an empty log and its directory.
     pub async fn create(&self, known: &KnownLog) -> Result<LogHandle> {
-        todo!()
+        self.shared.create(known).await
     }
 
     /// Takes a log out of service: its directory is renamed durably now and
     /// unlinked in the background.
     pub async fn delete(&self, handle: LogHandle) -> Result<()> {
-        todo!()
+        self.shared.delete(handle).await
     }
 
     /// Appends one validated batch at the log's end, `base_offset`: copies it
@@ -164,45 +146,49 @@ impl<E: Env> LogSet<E> {
         base_offset: Offset,
         epoch: LeaderEpoch,
     ) -> std::result::Result<Appended, AppendError> {
-        todo!()
+        self.shared.append(handle, batch, summary, base_offset, epoch)
     }
 
     /// End of a pump round: class `os` writes its journal here, class `disk`
     /// starts a group, qualifying logs start their bypass.
     pub fn flush(&self) {
-        todo!()
+        self.shared.flush();
     }
 
     /// Moves durable progress out, in order: (log, everything below is durable).
     pub fn drain_durable(&self, out: &mut Vec<(LogHandle, Offset)>) {
-        todo!()
+        out.extend(self.shared.state.borrow_mut().events.drain(..));
     }
 
     /// Called when durable progress or a failure was noted outside `flush`.
     pub fn set_notifier(&self, notifier: Rc<dyn Fn()>) {
-        todo!()
+        *self.shared.notifier.borrow_mut() = Some(notifier);
     }
 
     /// Why the process must end, once something fatal happened.
     #[must_use]
-    pub fn fatal(&self) -> Option<(super::FatalReason, String)> {
-        todo!()
+    pub fn fatal(&self) -> Option<(FatalReason, String)> {
+        self.shared.state.borrow().fatal.clone()
     }
 
     /// Says how far the log is committed; never beyond its durable offset.
     pub fn set_high_watermark(&self, handle: LogHandle, offset: Offset) {
-        todo!()
+        self.shared.set_high_watermark(handle, offset);
     }
 
     /// Raises the first readable offset; persisted with the next checkpoint.
     pub fn set_log_start(&self, handle: LogHandle, offset: Offset) {
-        todo!()
+        if let Some(log) = self.shared.state.borrow_mut().log_mut(handle) {
+            log.log_start = log.log_start.max(offset.min(log.high_watermark));
+            log.epochs.truncate_before(log.log_start);
+        }
     }
 
     /// First readable offset, durable end and end of a log.
     #[must_use]
     pub fn bounds(&self, handle: LogHandle) -> Option<(Offset, Offset, Offset)> {
-        todo!()
+        let state = self.shared.state.borrow();
+        state.log(handle).map(|log| (log.log_start, log.durable, log.end()))
     }
 
     /// Batches from the one that holds `from` up to `upper` (exclusive, on a
@@ -217,12 +203,12 @@ impl<E: Env> LogSet<E> {
         max_bytes: usize,
         at_least_one: bool,
     ) -> ReadOutcome {
-        todo!()
+        self.shared.read(ColdRead { handle, from, upper, max_bytes, at_least_one })
     }
 
     /// Does what `read` could not do from memory.
     pub async fn read_cold(&self, read: ColdRead) -> Result<Slices> {
-        todo!()
+        self.shared.read_cold(read).await
     }
 
     /// First record below `upper` with a timestamp of at least `timestamp`.
@@ -232,13 +218,13 @@ impl<E: Env> LogSet<E> {
         timestamp: Timestamp,
         upper: Offset,
     ) -> Result<Option<TimestampOffset>> {
-        todo!()
+        self.shared.offset_for_timestamp(handle, timestamp, upper).await
     }
 
     /// Drops everything from `to` on (a batch boundary, not below the high
     /// watermark) and starts `epoch` there.
     pub async fn truncate(&self, handle: LogHandle, to: Offset, epoch: LeaderEpoch) -> Result<()> {
-        todo!()
+        self.shared.truncate(handle, to, epoch).await
     }
 
     /// Starts a leader epoch at the log's end without truncation.
@@ -247,7 +233,7 @@ impl<E: Env> LogSet<E> {
         handle: LogHandle,
         epoch: LeaderEpoch,
     ) -> std::result::Result<(), AppendError> {
-        todo!()
+        self.shared.start_epoch(handle, epoch)
     }
 
     /// The largest epoch at or below `epoch` and its end offset (KIP-320).
@@ -257,13 +243,23 @@ impl<E: Env> LogSet<E> {
         handle: LogHandle,
         epoch: LeaderEpoch,
     ) -> Option<(LeaderEpoch, Offset)> {
-        todo!()
+        let state = self.shared.state.borrow();
+        let log = state.log(handle)?;
+        log.epochs.end_of(epoch, log.end())
     }
 
     /// The latest epoch of the log.
     #[must_use]
     pub fn latest_epoch(&self, handle: LogHandle) -> Option<EpochEntry> {
-        todo!()
+        self.shared.state.borrow().log(handle)?.epochs.latest()
+    }
+
+    /// The epoch of the record at `offset`, or of the one that will be there.
+    #[must_use]
+    pub fn epoch_at(&self, handle: LogHandle, offset: Offset) -> Option<LeaderEpoch> {
+        let state = self.shared.state.borrow();
+        let entries = state.log(handle)?.epochs.entries();
+        Some(entries.iter().rev().find(|entry| entry.start <= offset)?.epoch)
     }
 
     /// Stores a producer snapshot taken at `at`; keeps the two latest.
@@ -273,11 +269,11 @@ impl<E: Env> LogSet<E> {
         bytes: Vec<u8>,
         at: Offset,
     ) -> Result<()> {
-        todo!()
+        self.shared.put_producer_snapshot(handle, bytes, at).await
     }
 
     /// Clean stop: flushes, writes everything behind, checkpoints.
     pub async fn close(&self) -> Result<()> {
-        todo!()
+        self.shared.close().await
     }
 }

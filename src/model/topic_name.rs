@@ -28,9 +28,7 @@ pub enum NameError {
     #[error("topic name has {0} characters, at most {TOPIC_NAME_BYTES_MAX} are allowed")]
     TooLong(usize),
     /// A character outside of the set.
-    #[error(
-        "topic name '{0}' has a character other than ASCII letters, digits, '.', '_' and '-'"
-    )]
+    #[error("topic name '{0}' has a character other than ASCII letters, digits, '.', '_' and '-'")]
     Character(String),
 }
 

@@ -134,6 +134,12 @@ impl<R: Replicator> Partition<R> {
         };
         partition.offsets.last_stable = partition.stable_bound();
         partition.offsets.assert_ordered();
+        if high_watermark < log_end {
+            // The sizes of recovered batches that are not committed are not
+            // known here: a byte for each record wakes whoever waits.
+            let records = (log_end.0 - high_watermark.0).unsigned_abs();
+            partition.growth.append(log_end, records);
+        }
         partition
     }
 

@@ -15,7 +15,7 @@ use crate::model::{ErrorCode, ProducerEpoch, ProducerId, Timestamp};
 use super::codec::{self, Compression, Contexts};
 use super::error::Error;
 use super::header::{self, BatchSummary, BatchView, TimestampType};
-use super::walk::{Checks, InPlace, REFUSED_MAX, Refusal, Streamed, WINDOW_LEN, Walked, walk};
+use super::walk::{Checks, REFUSED_MAX, Refusal, Streamed, WINDOW_LEN, Walked, walk_in_place};
 
 /// Refused records that a [`Rejected`] names one by one.
 pub const RECORD_ERRORS_MAX: usize = REFUSED_MAX;
@@ -215,7 +215,7 @@ impl Validator {
         limit: usize,
     ) -> Result<Walked, Error> {
         if source == Compression::None {
-            return walk(&mut InPlace::new(view.records()), checks);
+            return walk_in_place(view.records(), checks);
         }
         self.window.resize(WINDOW_LEN, 0);
         let reader = self.contexts.decoder(source, view.records(), limit);
@@ -230,7 +230,7 @@ impl Validator {
         limit: usize,
     ) -> Result<(Walked, Vec<u8>), Error> {
         let records = codec::decompress_with(&mut self.contexts, source, view.records(), limit)?;
-        let walked = walk(&mut InPlace::new(&records), checks)?;
+        let walked = walk_in_place(&records, checks)?;
         let bytes = if target == Compression::None {
             header::with_records(view, target, &records)
         } else {

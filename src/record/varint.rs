@@ -44,6 +44,10 @@ pub(super) fn read_i64(bytes: &[u8], at: &mut usize) -> Result<i64, Fault> {
             *at += 1;
             Ok(unzigzag64(u64::from(*first)))
         }
+        Some([first, second, ..]) if *second < 0x80 => {
+            *at += 2;
+            Ok(unzigzag64(u64::from(*first & 0x7f) | u64::from(*second) << 7))
+        }
         _ => Ok(unzigzag64(read_long_form(bytes, at, 64)?)),
     }
 }

@@ -26,10 +26,8 @@ const OWNED_REPLY_MIN: usize = 16 << 10;
 
 /// What is remembered of a connection.
 pub struct ConnectionState {
-    pub(super) id: ConnId,
-    /// Sessions opened by this connection would outlive it: nothing is kept
-    /// here that a reconnecting client needs.
-    pub(super) peer: Option<SocketAddr>,
+    /// For messages.
+    peer: Option<SocketAddr>,
 }
 
 /// The shard's request handler.
@@ -50,13 +48,7 @@ impl<E: Env> Dispatcher<E> {
         Rc::new(Self { context, scratch: RefCell::default(), produce: produce::Producing::new() })
     }
 
-    fn handle(
-        &self,
-        place: Place,
-        state: &mut ConnectionState,
-        frame: &[u8],
-        alone: bool,
-    ) -> Result<Verdict<Pending>, String> {
+    fn handle(&self, place: Place, frame: &[u8], alone: bool) -> Result<Verdict<Pending>, String> {
         let mut reader = Reader::new(frame);
         let prefix = RequestPrefix::read(&mut reader).map_err(|e| format!("header: {e}"))?;
         let key = prefix.key().map_err(|e| e.to_string())?;
@@ -89,7 +81,7 @@ impl<E: Env> Dispatcher<E> {
             ApiKey::Fetch => fetch::start(&self.context, place, to, reader),
             _ => {
                 let client_id = header.client_id.map(|id| id.into_owned()).unwrap_or_default();
-                self.cold(place, state, to, client_id, reader)
+                self.cold(place, to, client_id, reader)
             }
         }
     }
@@ -97,13 +89,11 @@ impl<E: Env> Dispatcher<E> {
     fn cold(
         &self,
         place: Place,
-        _state: &ConnectionState,
         to: ReplyTo,
         client_id: String,
         reader: Reader<'_>,
     ) -> Result<Verdict<Pending>, String> {
-        let request =
-            Request { context: self.context.clone(), version: to.version, client_id };
+        let request = Request { context: self.context.clone(), version: to.version, client_id };
         macro_rules! route {
             ($($key:ident => $handler:path),* $(,)?) => {
                 match to.key {
@@ -167,8 +157,8 @@ impl<E: Env> ConnectionHandler for Dispatcher<E> {
     type State = ConnectionState;
     type Pending = Pending;
 
-    fn open(&self, conn: ConnId, peer: Option<SocketAddr>) -> ConnectionState {
-        ConnectionState { id: conn, peer }
+    fn open(&self, _conn: ConnId, peer: Option<SocketAddr>) -> ConnectionState {
+        ConnectionState { peer }
     }
 
     fn frame(
@@ -179,7 +169,7 @@ impl<E: Env> ConnectionHandler for Dispatcher<E> {
         alone: bool,
     ) -> Verdict<Pending> {
         // A bug that one client's bytes reach ends that client's connection.
-        let handled = catch_unwind(AssertUnwindSafe(|| self.handle(place, state, frame, alone)));
+        let handled = catch_unwind(AssertUnwindSafe(|| self.handle(place, frame, alone)));
         match handled {
             Ok(Ok(verdict)) => verdict,
             Ok(Err(reason)) => Verdict::Close(reason),

@@ -13,9 +13,7 @@ use crate::io::Env;
 use crate::log::{ColdRead, ReadOutcome, Slices};
 use crate::model::{ErrorCode, LeaderEpoch, Offset, PartitionIndex};
 use crate::partition::{FetchToken, Isolation};
-use crate::shard::{
-    Bounds, Output, OwnedPartition, PendingEvent, Place, Reading, Verdict,
-};
+use crate::shard::{Bounds, Output, OwnedPartition, PendingEvent, Place, Reading, Verdict};
 use crate::wire::generated::fetch::{EpochEndOffset, FetchPartition};
 use crate::wire::{
     FetchOutcome, FetchResponsePlan, FetchResponseTop, FetchView, Piece, Reader, RecordsRef,
@@ -62,7 +60,7 @@ enum Phase {
 }
 
 /// A fetch in flight.
-pub(super) struct PendingFetch {
+pub struct PendingFetch {
     to: ReplyTo,
     error: ErrorCode,
     session: SessionUse,
@@ -193,7 +191,9 @@ impl PendingFetch {
         event: PendingEvent,
     ) {
         match (event, &self.phase) {
-            (PendingEvent::Wake { bytes, .. }, Phase::Waiting) if bytes < self.missing && bytes > 0 => {
+            (PendingEvent::Wake { bytes, .. }, Phase::Waiting)
+                if bytes < self.missing && bytes > 0 =>
+            {
                 // Not enough yet: only the partition that reported waits anew.
                 self.missing -= bytes;
                 let share = self.missing.div_ceil(self.parts.len() as u64);
@@ -276,8 +276,7 @@ impl PendingFetch {
         let mut pieces = Vec::with_capacity(self.parts.len() * 2 + 1);
         let start = reply::begin(scratch, self.to);
         let record_bytes = self.plan(scratch, &mut pieces);
-        let record_bytes =
-            record_bytes.expect("a fetch reply repeats what its request could say");
+        let record_bytes = record_bytes.expect("a fetch reply repeats what its request could say");
         reply::end(scratch, start, record_bytes);
         let mut room = true;
         for piece in pieces {

@@ -17,9 +17,7 @@ use crate::partition::{Acks, AppendOutcome};
 use crate::record::{
     Compression, ProduceRules, Rejected, TargetCompression, TimestampType, Validated, Validator,
 };
-use crate::shard::{
-    Appending, OwnedPartition, OwnedTopic, PendingEvent, Place, Verdict, Waiter,
-};
+use crate::shard::{Appending, OwnedPartition, OwnedTopic, PendingEvent, Place, Verdict, Waiter};
 use crate::wire::produce::{ProduceOutcome, ProduceResponseWriter, ProduceView};
 use crate::wire::topic_ref::TopicRef;
 use crate::wire::{Reader, Writer};
@@ -79,7 +77,7 @@ impl Outcome {
 }
 
 /// A produce request in flight.
-pub(super) struct PendingProduce {
+pub struct PendingProduce {
     to: ReplyTo,
     topics: SmallVec<[(Topic, usize); 1]>,
     /// Of all topics, in the order of the request.
@@ -140,7 +138,9 @@ pub(super) fn start<E: Env>(
             let records = partition.records.unwrap_or_default();
             let (index, at) = (partition.index, pending.outcomes.len());
             let outcome = match (&known, &config, refused) {
-                (Some(topic), Some(config), None) => request.take(topic, config, index, records, at),
+                (Some(topic), Some(config), None) => {
+                    request.take(topic, config, index, records, at)
+                }
                 (_, _, error) => {
                     let error = error.unwrap_or(ErrorCode::UnknownTopicOrPartition);
                     Ok(Outcome::failed(index, error))

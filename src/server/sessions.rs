@@ -265,7 +265,8 @@ mod tests {
     use super::*;
 
     fn wanted(topic: &str, index: i32, offset: i64) -> Wanted {
-        let partition = FetchPartition { partition: index, fetch_offset: offset, ..FetchPartition::default() };
+        let partition =
+            FetchPartition { partition: index, fetch_offset: offset, ..FetchPartition::default() };
         Wanted { topic: TopicKey::Name(topic.into()), partition }
     }
 

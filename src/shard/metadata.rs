@@ -6,6 +6,7 @@
 //! `__cluster_metadata`.
 
 use std::cell::{Cell, Ref, RefCell};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ use crate::base::once;
 use crate::cluster::{Command, Controller, Ctx, Image, MetadataRecord, PartitionImage, Reply};
 use crate::io::Env;
 use crate::log::{KnownLog, LogConfig};
-use crate::model::config::BrokerConfig;
+use crate::model::config::{BrokerConfig, Status, topic_key};
 use crate::model::{
     ErrorCode, LeaderEpoch, LogId, NodeId, PartitionIndex, ProducerId, Timestamp, TopicConfig,
     TopicId,
@@ -54,6 +55,8 @@ pub struct Metadata<E: Env> {
     turn: Mutex<()>,
     producer_ids: RefCell<IdBlock>,
     commands: Cell<u64>,
+    /// Topic keys without effect that somebody set and was told about.
+    warned: RefCell<BTreeSet<&'static str>>,
 }
 
 /// The settings of the log layer in a topic's settings.
@@ -156,6 +159,7 @@ impl<E: Env> Metadata<E> {
             turn: Mutex::new(()),
             producer_ids: RefCell::default(),
             commands: Cell::new(0),
+            warned: RefCell::default(),
         })
     }
 
@@ -213,8 +217,7 @@ impl<E: Env> Metadata<E> {
         let mut builder = BatchBuilder::new(Compression::None).base_timestamp(now);
         for record in records {
             let value = crate::cluster::encode(record);
-            let record =
-                NewRecord { timestamp: now, key: None, value: Some(&value), headers: &[] };
+            let record = NewRecord { timestamp: now, key: None, value: Some(&value), headers: &[] };
             builder.push(&record);
         }
         let batch = builder.build().map_err(|_| ErrorCode::UnknownServerError)?;
@@ -258,7 +261,10 @@ impl<E: Env> Metadata<E> {
                 MetadataRecord::Partition(partition) => {
                     self.create_log(partition.topic_id, partition.index).await?;
                 }
-                MetadataRecord::TopicConfig { id, .. } => {
+                MetadataRecord::TopicConfig { id, key, value } => {
+                    if value.is_some() {
+                        self.warn_without_effect(key);
+                    }
                     if let Some(topic) = self.owner.topic_by_id(*id) {
                         topic.set_config(self.topic_config(*id));
                     }
@@ -267,6 +273,17 @@ impl<E: Env> Metadata<E> {
             }
         }
         Ok(())
+    }
+
+    /// Says once per start that nothing comes of a key (yet).
+    fn warn_without_effect(&self, key: &str) {
+        let Some(key) = topic_key(key).filter(|key| key.status != Status::Enforced) else { return };
+        if self.warned.borrow_mut().insert(key.name) {
+            tracing::warn!(
+                "topic configuration {} is stored and described but has no effect in this version",
+                key.name
+            );
+        }
     }
 
     /// A topic's settings, resolved.

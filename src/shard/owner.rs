@@ -18,7 +18,8 @@ use crate::model::{
     ErrorCode, LeaderEpoch, Offset, PartitionIndex, Timestamp, TopicConfig, TopicId,
 };
 use crate::partition::{
-    AckToken, Acks, Admitted, AppendOutcome, Completed, Effects, FetchBounds, FetchToken, Isolation, Partition,
+    AckToken, Acks, Admitted, AppendOutcome, Completed, Effects, FetchBounds, FetchToken,
+    Isolation, Partition,
 };
 use crate::record::BatchSummary;
 
@@ -192,7 +193,12 @@ impl<E: Env> Owner<E> {
     }
 
     /// A topic that no client finds by name or id.
-    pub fn hidden_topic(&self, name: &str, id: TopicId, config: Arc<TopicConfig>) -> Rc<OwnedTopic> {
+    pub fn hidden_topic(
+        &self,
+        name: &str,
+        id: TopicId,
+        config: Arc<TopicConfig>,
+    ) -> Rc<OwnedTopic> {
         Rc::new(OwnedTopic {
             name: name.into(),
             id,
@@ -202,7 +208,12 @@ impl<E: Env> Owner<E> {
     }
 
     /// Makes a topic known, or finds it.
-    pub fn add_topic(&self, name: &Arc<str>, id: TopicId, config: Arc<TopicConfig>) -> Rc<OwnedTopic> {
+    pub fn add_topic(
+        &self,
+        name: &Arc<str>,
+        id: TopicId,
+        config: Arc<TopicConfig>,
+    ) -> Rc<OwnedTopic> {
         if let Some(topic) = self.topic_by_id(id) {
             return topic;
         }
@@ -433,10 +444,7 @@ impl<E: Env> Owner<E> {
     pub fn expire_producers(&self, expiration_ms: i64) -> usize {
         let now = Timestamp(self.env.wall_ms());
         let partitions: Vec<_> = self.by_log.borrow().iter().flatten().cloned().collect();
-        partitions
-            .iter()
-            .map(|p| p.machine.borrow_mut().expire_producers(now, expiration_ms))
-            .sum()
+        partitions.iter().map(|p| p.machine.borrow_mut().expire_producers(now, expiration_ms)).sum()
     }
 
     /// Batches appended since the start.

@@ -306,8 +306,7 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
     fn on_accepted(&mut self, id: ConnId, peer: Option<std::net::SocketAddr>) {
         self.counters.accepted += 1;
         let state = self.handler.open(id, peer);
-        let connection =
-            Connection::new(id, state, &self.limits, self.send_pool.clone(), self.now);
+        let connection = Connection::new(id, state, &self.limits, self.send_pool.clone(), self.now);
         if self.connections.len() <= id.index() {
             self.connections.resize_with(id.index() + 1, || None);
         }
@@ -549,7 +548,8 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
         loop {
             self.round()?;
             let waiting = self.connections.iter().flatten().any(|c| {
-                !c.closing && (!c.output.is_empty() || self.ring.is_sending(c.id) || self.decides(c))
+                !c.closing
+                    && (!c.output.is_empty() || self.ring.is_sending(c.id) || self.decides(c))
             });
             if !waiting || env.monotonic() >= until {
                 break;

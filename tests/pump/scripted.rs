@@ -47,13 +47,7 @@ impl<E: Env> ConnectionHandler for Echo<E> {
 
     fn open(&self, _conn: ConnId, _peer: Option<SocketAddr>) {}
 
-    fn frame(
-        &self,
-        place: Place,
-        (): &mut (),
-        bytes: &[u8],
-        alone: bool,
-    ) -> Verdict<Pending> {
+    fn frame(&self, place: Place, (): &mut (), bytes: &[u8], alone: bool) -> Verdict<Pending> {
         let ready = || Verdict::Overlap(Pending::Ready(frame(bytes)));
         match bytes.first() {
             Some(b'h') if !alone => Verdict::Hold,

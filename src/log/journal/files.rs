@@ -74,6 +74,8 @@ pub(crate) struct JournalFile<F> {
     pub(crate) header: FileHeader,
     /// Where the next group goes.
     pub(crate) pos: u64,
+    /// Number of its first group, once there is one.
+    pub(crate) first_number: Option<u64>,
     /// Logs that have frames in it.
     pub(crate) logs: AHashSet<LogHandle>,
 }
@@ -137,7 +139,7 @@ pub(crate) async fn make<E: Env>(
     };
     write_header(&file, &path, pool, &header).await?;
     fs.sync_dir(dir).await.map_err(|e| Error::fatal(FatalReason::Sync, dir, &e))?;
-    Ok(JournalFile { file, path, header, pos: BLOCK, logs: AHashSet::new() })
+    Ok(JournalFile { file, path, header, pos: BLOCK, first_number: None, logs: AHashSet::new() })
 }
 
 enum PrewriteError {
@@ -180,6 +182,7 @@ pub(crate) async fn recycle<E: Env>(
     file.header.identity = FileIdentity { sequence, salt: env.random() };
     write_header(&file.file, &file.path, pool, &file.header).await?;
     file.pos = BLOCK;
+    file.first_number = None;
     file.logs.clear();
     Ok(())
 }

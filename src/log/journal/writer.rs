@@ -63,6 +63,8 @@ pub(crate) struct Journal<F> {
     in_flight: VecDeque<Flight>,
     next_number: u64,
     previous_crc: u32,
+    /// First group that a checkpoint written now would need.
+    pub(crate) first_group: u64,
     /// Serial of the last frame queued and of the last one durable.
     pub(crate) queued_serial: u64,
     pub(crate) durable_serial: u64,
@@ -87,6 +89,7 @@ impl<F: Clone> Journal<F> {
             in_flight: VecDeque::new(),
             next_number: 1,
             previous_crc: 0,
+            first_group: 0,
             queued_serial: 0,
             durable_serial: 0,
             groups: 0,
@@ -98,6 +101,28 @@ impl<F: Clone> Journal<F> {
     pub(crate) fn continue_after(&mut self, number: u64, crc: u32) {
         self.next_number = number + 1;
         self.previous_crc = crc;
+    }
+
+    /// Everything written before this process started is in the checkpoint.
+    pub(crate) fn forget_before_run(&mut self) {
+        let files = self.full.iter().chain(&self.active);
+        self.first_group = files.filter_map(|f| f.first_number).min().unwrap_or(self.next_number);
+    }
+
+    /// The oldest file is about to be freed.
+    pub(crate) fn forget_oldest(&mut self) {
+        let files = self.full.iter().skip(1).chain(&self.active);
+        self.first_group = files.filter_map(|f| f.first_number).min().unwrap_or(self.next_number);
+    }
+
+    /// Whether appends may go on: at the cap, the last half of a file's size is
+    /// kept for reclaim, which has to write before it can free anything.
+    pub(crate) fn admits_appends(&self) -> bool {
+        if self.may_grow() {
+            return true;
+        }
+        let room: u64 = self.active.iter().chain(&self.ready).map(JournalFile::room).sum();
+        room > self.config.file_bytes / 2
     }
 
     /// Whether a frame with this payload could be queued.
@@ -183,6 +208,7 @@ impl<F: Clone> Journal<F> {
         self.previous_crc = crc;
         self.groups += 1;
         let pos = file.pos;
+        file.first_number.get_or_insert(number);
         file.pos += bytes.len() as u64;
         file.logs.extend(pending.acks.iter().map(|ack| ack.handle));
         let write = Write { file: file.file.clone(), bytes: bytes.freeze(), pos, number };

@@ -81,6 +81,9 @@ pub(crate) struct IndexBuilder {
     /// Entries in the files or handed out for them.
     offset_flushed: u64,
     time_flushed: u64,
+    /// Last entries handed out.
+    flushed_time: Option<TimeEntry>,
+    flushed_offset: Option<OffsetEntry>,
     offsets: Vec<OffsetEntry>,
     times: Vec<TimeEntry>,
 }
@@ -103,6 +106,8 @@ impl IndexBuilder {
             last_time: None,
             offset_flushed: 0,
             time_flushed: 0,
+            flushed_time: None,
+            flushed_offset: None,
             offsets: Vec::new(),
             times: Vec::new(),
         }
@@ -114,9 +119,12 @@ impl IndexBuilder {
         base: Offset,
         interval: u64,
         entries: (u64, u64),
-        last_time: Option<TimeEntry>,
+        last: (Option<OffsetEntry>, Option<TimeEntry>),
     ) -> Self {
+        let (last_offset, last_time) = last;
         Self {
+            flushed_time: last_time,
+            flushed_offset: last_offset,
             offset_flushed: entries.0,
             time_flushed: entries.1,
             largest: last_time
@@ -156,6 +164,23 @@ impl IndexBuilder {
             self.times.push(entry);
             self.last_time = Some(entry);
         }
+    }
+
+    /// Forgets batches from `position` on, which begin at `end`. The caller adds
+    /// the batches between the last entry's and `position` again.
+    pub(crate) fn truncate(&mut self, position: u64, end: Offset) {
+        self.offsets.retain(|e| u64::from(e.position) < position);
+        let base = self.base;
+        self.times.retain(|e| base.plus(i64::from(e.relative)) < end);
+        self.last_time = self.times.last().copied().or(self.flushed_time);
+        self.largest =
+            self.last_time.map(|e| (e.timestamp, base.plus(i64::from(e.relative))));
+        self.since_last = 0;
+    }
+
+    /// The last entry, pending or not.
+    pub(crate) fn last_entry(&self) -> Option<OffsetEntry> {
+        self.offsets.last().copied().or(self.flushed_offset)
     }
 
     /// Adds the last time entry of a segment that closes.
@@ -215,6 +240,8 @@ impl IndexBuilder {
                 times.iter().flat_map(|e| e.encode()).collect(),
             ),
         };
+        self.flushed_offset = taken.last().copied().or(self.flushed_offset);
+        self.flushed_time = times.last().copied().or(self.flushed_time);
         self.offset_flushed += taken.len() as u64;
         self.time_flushed += times.len() as u64;
         out

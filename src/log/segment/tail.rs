@@ -54,8 +54,11 @@ pub(crate) struct OpenSegment {
     pub(crate) base: Offset,
     pub(crate) end_offset: Offset,
     pub(crate) end_pos: u64,
-    /// The file holds everything below, block-aligned unless it is all.
+    /// The file holds everything below; a multiple of the block.
     pub(crate) written: u64,
+    /// The batch that `written` lies in: its start and its end, equal when
+    /// `written` is no further than the segment's last boundary.
+    pub(crate) straddle: (Mark, Mark),
     /// Everything below is synced, index included.
     pub(crate) synced: u64,
     /// The partial last block was also put into the file, up to here.
@@ -71,13 +74,21 @@ pub(crate) struct OpenSegment {
 
 impl OpenSegment {
     pub(crate) fn new(base: Offset, index_interval: u64) -> Self {
-        Self::resume(Mark { offset: base, pos: 0 }, base, IndexBuilder::new(base, index_interval))
+        let start = Mark { offset: base, pos: 0 };
+        Self::resume(start, (start, start), base, IndexBuilder::new(base, index_interval))
     }
 
-    /// A segment whose bytes up to `end` are all in its file.
-    pub(crate) fn resume(end: Mark, base: Offset, index: IndexBuilder) -> Self {
+    /// A segment whose bytes up to `end` are all in its file; `straddle` is the
+    /// batch that the last block's start lies in.
+    pub(crate) fn resume(
+        end: Mark,
+        straddle: (Mark, Mark),
+        base: Offset,
+        index: IndexBuilder,
+    ) -> Self {
         Self {
             base,
+            straddle,
             end_offset: end.offset,
             end_pos: end.pos,
             written: block_of(end.pos),
@@ -269,6 +280,31 @@ impl OpenSegment {
         }
         let n = self.marks.partition_point(|m| m.offset <= offset);
         n.checked_sub(1).map_or(floor, |n| self.marks[n].pos)
+    }
+
+    /// After a truncation below `written`: the batch that `written` lies in now.
+    pub(crate) fn set_straddle(&mut self, start: Mark, end: Mark) {
+        let end = if start.pos == self.written { start } else { end };
+        self.straddle = (start, end);
+    }
+
+    /// Notes that the file holds everything below `to` now.
+    pub(crate) fn advance_written(&mut self, to: u64) {
+        if to <= self.written {
+            return;
+        }
+        let (_, next) = self.straddle;
+        if next.pos <= to {
+            let start = self.boundary(next, Offset(i64::MAX), to);
+            let end = if start.pos < self.end_pos {
+                let head = self.head_at(start.pos);
+                Mark { offset: head.end(), pos: start.pos + head.len as u64 }
+            } else {
+                start
+            };
+            self.straddle = (start, end);
+        }
+        self.written = to;
     }
 
     /// Drops the oldest chunk if the file holds all of it; says how many bytes

@@ -183,4 +183,3 @@ fn a_topic_without_configs_is_kafkas_default() {
     assert!(config.cleanup.compact && !config.cleanup.delete);
     assert_eq!(config.segment_ms, 604_800_000);
 }
-

@@ -25,6 +25,8 @@ const SOURCE_BROKER_LOGGER: i8 = 6;
 /// each. Kafka has no limit, its admin client sends a topic list whole.
 const RESOURCES_MAX: usize = 10_000;
 
+const TOO_MANY: &str = "a request may describe at most 10,000 resources";
+
 /// Why a resource is not described.
 type Refusal = (ErrorCode, String);
 
@@ -54,8 +56,7 @@ pub(in crate::server) async fn describe<E: Env>(
         let rows = if !is_new {
             Err((ErrorCode::InvalidRequest, "the request names this resource twice".to_owned()))
         } else if seen.len() > RESOURCES_MAX {
-            let most = format!("a request may describe at most {RESOURCES_MAX} resources");
-            Err((ErrorCode::InvalidRequest, most))
+            Err((ErrorCode::InvalidRequest, TOO_MANY.to_owned()))
         } else {
             rows(context, &resource, columns)
         };

@@ -44,7 +44,8 @@ fn respond(version: i16, body: FindCoordinatorRequest) -> FindCoordinatorRespons
         host: String::new(),
         port: -1,
         error_code: code.code(),
-        error_message: Some(message.into()),
+        // As in Kafka; the same words for thousands of keys are of no use.
+        error_message: None,
     };
     FindCoordinatorResponse {
         error_message: None,

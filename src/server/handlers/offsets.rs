@@ -156,9 +156,7 @@ fn epoch_of_bound<E: Env>(
         return partition.with(|machine| machine.epoch());
     }
     let start = partition.with(|machine| machine.offsets().log_start);
-    let latest = context.owner.logs().latest_epoch(partition.log);
-    // Older epochs' starts are the log's own; -1 is "not known" to clients.
-    latest.filter(|entry| entry.start <= start).map_or(LeaderEpoch::NONE, |entry| entry.epoch)
+    context.owner.logs().epoch_at(partition.log, start).unwrap_or(LeaderEpoch::NONE)
 }
 
 /// The first record with the largest timestamp (KIP-734), by searches for "not

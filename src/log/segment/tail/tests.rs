@@ -64,7 +64,7 @@ proptest! {
         prop_assert!(read(&tail, 0, tail.end_pos) == all);
         all.extend(push(&mut tail, &pool, 3, 5000));
         prop_assert!(read(&tail, 0, tail.end_pos) == all);
-        tail.written = block_of(tail.end_pos);
+        tail.advance_written(block_of(tail.end_pos));
         for _ in 0..drops {
             tail.drop_oldest();
         }

@@ -1,0 +1,360 @@
+//! The hot path: append, flush and what follows a finished journal write. All
+//! synchronous; a group write is the only task it starts.
+
+use std::rc::Rc;
+
+use super::AppendError;
+use super::config::{DurabilityClass, MAX_BYPASS_PER_ROUND, MAX_JOURNALED_BATCH};
+use super::error::{Error, FatalReason};
+use super::journal::frame::{FrameHeader, FrameKind};
+use super::journal::writer::{Ack, Write};
+use super::segment::head::HEADER_LEN;
+use super::segment::tail::{Incoming, OpenSegment};
+use super::set::{Appended, LogHandle};
+use super::state::{FileOf, Log, Shared, State};
+use crate::io::{Env, File as _, Task as _};
+use crate::model::{LeaderEpoch, Offset, Timestamp};
+use crate::record::{BatchSummary, patch_base};
+
+/// Bytes after which a producer snapshot is wanted.
+const SNAPSHOT_BYTES: u64 = 64 << 20;
+
+type Outcome<T> = std::result::Result<T, AppendError>;
+
+impl<E: Env> Shared<E> {
+    /// See `LogSet::append`.
+    pub(crate) fn append(
+        self: &Rc<Self>,
+        handle: LogHandle,
+        batch: &[u8],
+        summary: &BatchSummary,
+        base: Offset,
+        epoch: LeaderEpoch,
+    ) -> Outcome<Appended> {
+        let result = self.try_append(handle, batch, summary, base, epoch);
+        let (stalled, pressed) = {
+            let state = self.state.borrow();
+            (
+                state.journals.iter().any(|j| j.wants_file() || j.wants_reclaim()),
+                !state.behind.is_empty(),
+            )
+        };
+        if stalled {
+            self.kick_keeper();
+        }
+        if pressed {
+            self.kick_behind();
+        }
+        result
+    }
+
+    fn try_append(
+        self: &Rc<Self>,
+        handle: LogHandle,
+        batch: &[u8],
+        summary: &BatchSummary,
+        base: Offset,
+        epoch: LeaderEpoch,
+    ) -> Outcome<Appended> {
+        let mut guard = self.state.borrow_mut();
+        let state = &mut *guard;
+        state.may_write()?;
+        let log = state.log(handle).ok_or(AppendError::Gone)?;
+        if log.truncating {
+            return Err(AppendError::Full);
+        }
+        assert_eq!(base, log.end(), "appends go to the log's end ({})", log.known.dir_name());
+        let end = base.plus(i64::from(summary.last_offset_delta) + 1);
+        let rolls = log.must_roll(batch.len() as u64, summary.max_timestamp, end, &self.env);
+        if rolls && log.bypass_from.is_some() {
+            // What waits for a bypass belongs to the segment that closes.
+            drop(guard);
+            self.start_bypasses();
+            return Err(AppendError::Full);
+        }
+        let bypasses = state.bypasses(handle, batch.len(), &self.config);
+        let class = state.log(handle).ok_or(AppendError::Gone)?.class();
+        let journal = &mut state.journals[class.index()];
+        if !journal.admits_appends() {
+            return Err(AppendError::Full);
+        }
+        if !bypasses && !journal.has_room(&self.config.pools.journal, batch.len()) {
+            return Err(AppendError::Full);
+        }
+        if rolls {
+            state.roll(handle, base);
+        }
+        let chunks = loop {
+            let pool = &self.config.pools.tail;
+            let log = state.log_mut(handle).ok_or(AppendError::Gone)?;
+            let chunks =
+                log.active_mut().reserve(batch.len(), pool, self.config.tail_chunk_bytes);
+            match chunks {
+                Some(chunks) => break chunks,
+                None if state.drop_cached(batch.len()) => {}
+                None => return Err(AppendError::Full),
+            }
+        };
+        for _ in &chunks {
+            state.chunk_order.push_back(handle);
+        }
+        let (head, rest) = batch.split_at(HEADER_LEN);
+        let mut patched: [u8; HEADER_LEN] =
+            head.try_into().expect("split_at gave the header's length");
+        patch_base(&mut patched, base, epoch);
+        let wall = self.env.wall_ms();
+        let log = state.log_mut(handle).ok_or(AppendError::Gone)?;
+        let boundary = log.active().end();
+        let segment = log.active_mut();
+        segment.first.get_or_insert((summary.max_timestamp, wall));
+        let incoming = Incoming {
+            head: &patched,
+            rest,
+            base,
+            end,
+            max_timestamp: summary.max_timestamp,
+        };
+        let position = segment.append(&incoming, chunks);
+        let segment_base = segment.base;
+        log.epochs.assign(epoch, base);
+        let snapshot_at = log.snapshot_due(batch.len() as u64, rolls, base);
+        if bypasses {
+            if log.bypass_from.is_none() {
+                log.bypass_from = Some(boundary);
+                state.bypassing.push(handle);
+            }
+        } else {
+            let header = FrameHeader {
+                base_offset: base,
+                end_offset: end,
+                segment: segment_base,
+                position,
+                payload_len: u32::try_from(batch.len()).expect("batches are below 1 MiB here"),
+                ..FrameHeader::bare(FrameKind::Data, log.known.log_id, epoch)
+            };
+            let ack = Ack { handle, round: log.round, end };
+            state.journals[class.index()].push(&header, &[&patched, rest], ack);
+        }
+        state.consider_behind(handle, self.config.write_behind_bytes);
+        Ok(Appended { end_offset: end, snapshot_at })
+    }
+
+    /// See `LogSet::flush`.
+    pub(crate) fn flush(self: &Rc<Self>) {
+        self.flushing.set(true);
+        self.start_bypasses();
+        for class in DurabilityClass::ALL {
+            self.submit(class);
+        }
+        self.flushing.set(false);
+    }
+
+    /// Starts every group write that may start.
+    pub(crate) fn submit(self: &Rc<Self>, class: DurabilityClass) {
+        loop {
+            let (write, needs_keeper) = {
+                let mut state = self.state.borrow_mut();
+                if state.fatal.is_some() {
+                    return;
+                }
+                let journal = &mut state.journals[class.index()];
+                let write = journal.next_write();
+                (write, journal.stalled || journal.wants_file() || journal.wants_reclaim())
+            };
+            if needs_keeper {
+                self.kick_keeper();
+            }
+            let Some(write) = write else { return };
+            match class {
+                DurabilityClass::Os => {
+                    let result = write.file.write_now(&write.bytes, write.pos);
+                    self.group_done(class, &write, result);
+                }
+                DurabilityClass::Disk => self.spawn_write(class, write),
+            }
+        }
+    }
+
+    fn spawn_write(self: &Rc<Self>, class: DurabilityClass, write: Write<FileOf<E>>) {
+        let shared = self.clone();
+        self.env
+            .spawn(async move {
+                let result = write.file.write_at(write.bytes.clone(), write.pos).await;
+                shared.group_done(class, &write, result);
+                shared.submit(class);
+            })
+            .detach();
+    }
+
+    fn group_done(
+        &self,
+        class: DurabilityClass,
+        write: &Write<FileOf<E>>,
+        result: std::io::Result<()>,
+    ) {
+        if let Err(source) = result {
+            let error = Error::fatal(FatalReason::JournalWrite, write.file.path(), &source);
+            self.poison_by(&error);
+            return;
+        }
+        {
+            let mut guard = self.state.borrow_mut();
+            let state = &mut *guard;
+            let (logs, events) = (&mut state.logs, &mut state.events);
+            state.journals[class.index()].finished(write.number, |ack| {
+                let log = logs.get_mut(ack.handle.slot as usize).filter(|l| l.handle == ack.handle);
+                let Some(log) = log.filter(|l| l.round == ack.round) else { return };
+                log.journal_durable = log.journal_durable.max(ack.end);
+                let now = log.durable_now();
+                if now > log.durable {
+                    log.durable = now;
+                    events.push_back((ack.handle, now));
+                }
+            });
+        }
+        self.wake();
+    }
+
+    /// See `LogSet::set_high_watermark`.
+    pub(crate) fn set_high_watermark(self: &Rc<Self>, handle: LogHandle, offset: Offset) {
+        let pressed = {
+            let mut state = self.state.borrow_mut();
+            let Some(log) = state.log_mut(handle) else { return };
+            log.high_watermark = log.high_watermark.max(offset.min(log.end()));
+            state.consider_behind(handle, self.config.write_behind_bytes);
+            !state.behind.is_empty()
+        };
+        if pressed {
+            self.kick_behind();
+        }
+        self.signal.notify();
+    }
+
+    /// See `LogSet::start_epoch`.
+    pub(crate) fn start_epoch(&self, handle: LogHandle, epoch: LeaderEpoch) -> Outcome<()> {
+        let frame = {
+            let state = self.state.borrow();
+            let log = state.log(handle).ok_or(AppendError::Gone)?;
+            if !log.is_journaled() || log.truncating {
+                return Err(AppendError::Full);
+            }
+            FrameHeader { epoch, ..log.reset_frame() }
+        };
+        self.queue_frame(handle, frame, &[])?;
+        if let Some(log) = self.state.borrow_mut().log_mut(handle) {
+            let end = log.end();
+            log.epochs.assign(epoch, end);
+        }
+        Ok(())
+    }
+
+    /// Queues a frame that carries no batch; `Full` when the pool is short.
+    pub(crate) fn queue_frame(
+        &self,
+        handle: LogHandle,
+        mut header: FrameHeader,
+        payload: &[&[u8]],
+    ) -> Outcome<u64> {
+        let mut guard = self.state.borrow_mut();
+        let state = &mut *guard;
+        let log = state.log(handle).ok_or(AppendError::Gone)?;
+        let (class, round) = (log.class(), log.round);
+        let len: usize = payload.iter().map(|p| p.len()).sum();
+        header.log_id = log.known.log_id;
+        header.payload_len = u32::try_from(len).expect("frames are below 4 GiB");
+        let mut crc = crc32fast::Hasher::new();
+        payload.iter().for_each(|p| crc.update(p));
+        header.payload_crc = crc.finalize();
+        let journal = &mut state.journals[class.index()];
+        if !journal.has_room(&self.config.pools.journal, len) {
+            return Err(AppendError::Full);
+        }
+        Ok(journal.push(&header, payload, Ack { handle, round, end: header.end_offset }))
+    }
+
+    /// Completes when everything queued so far in a journal is durable.
+    pub(crate) async fn settle(self: &Rc<Self>, class: DurabilityClass) -> super::Result<()> {
+        let serial = self.state.borrow().journals[class.index()].queued_serial;
+        self.submit(class);
+        self.signal
+            .wait(|| {
+                let state = self.state.borrow();
+                let done = state.journals[class.index()].durable_serial >= serial;
+                (done || state.fatal.is_some()).then_some(())
+            })
+            .await;
+        self.check()
+    }
+}
+
+impl<E: Env> State<E> {
+    fn may_write(&self) -> Outcome<()> {
+        if let Some((reason, _)) = &self.fatal {
+            return Err(AppendError::Poisoned(*reason));
+        }
+        if self.no_space {
+            return Err(AppendError::NoSpace);
+        }
+        assert!(self.writable, "appends start after recovery has ended");
+        if self.closing { Err(AppendError::Gone) } else { Ok(()) }
+    }
+
+    /// Whether a batch goes straight to the segment: it must when earlier
+    /// bytes of its log do, or when it is too large for a group.
+    fn bypasses(&self, handle: LogHandle, len: usize, config: &super::LogSetConfig) -> bool {
+        let waits = self.log(handle).is_some_and(|l| l.bypass_from.is_some());
+        waits
+            || len > MAX_JOURNALED_BATCH
+            || len >= config.bypass_bytes && self.bypassing.len() < MAX_BYPASS_PER_ROUND
+    }
+
+    /// Closes the active segment and starts one at `base`.
+    fn roll(&mut self, handle: LogHandle, base: Offset) {
+        let Some(log) = self.log_mut(handle) else { return };
+        let interval = log.known.config.index_interval_bytes;
+        log.active_mut().index.close();
+        log.open.push_back(OpenSegment::new(base, interval));
+        self.queue_behind(handle, false);
+    }
+
+    /// Queues a log for write-behind when enough of it could be written.
+    pub(crate) fn consider_behind(&mut self, handle: LogHandle, threshold: u64) {
+        let Some(log) = self.log(handle) else { return };
+        let active = log.active();
+        let watermark = log.high_watermark;
+        let closes = log.open.len() > 1 && watermark >= log.open[0].end_offset;
+        let behind = active.end_pos - active.written >= threshold
+            && active.position_below(watermark, 0) >= active.written + threshold / 2;
+        if closes || behind {
+            self.queue_behind(handle, false);
+        }
+    }
+}
+
+impl Log {
+    fn must_roll<E: Env>(&self, len: u64, ts: Timestamp, end: Offset, env: &E) -> bool {
+        let segment = self.active();
+        let config = &self.known.config;
+        if segment.end_pos == 0 {
+            return false;
+        }
+        let aged = match segment.first {
+            Some((Timestamp(first), _)) if first >= 0 && ts.0 >= 0 => ts.0 - first,
+            Some((_, wall)) => env.wall_ms() - wall,
+            None => 0,
+        };
+        segment.end_pos + len > config.segment_bytes
+            || aged > config.segment_ms
+            || (segment.index.offset_entries() + 1) * 8 >= config.segment_index_bytes
+            || end.0 - segment.base.0 > i64::from(i32::MAX)
+    }
+
+    fn snapshot_due(&mut self, len: u64, rolls: bool, base: Offset) -> Option<Offset> {
+        let due = rolls || self.bytes_since_snapshot >= SNAPSHOT_BYTES;
+        if due {
+            self.bytes_since_snapshot = 0;
+        }
+        self.bytes_since_snapshot += len;
+        due.then_some(base)
+    }
+}

@@ -1,0 +1,230 @@
+//! Logs come, go and stop: creation, deletion with unlinks at a limited rate,
+//! producer snapshots, the clean stop.
+
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use super::checkpoint::Floor;
+use super::config::{DurabilityClass, KnownLog};
+use super::epoch_cache::EpochCache;
+use super::error::{Error, FatalReason, Result};
+use super::journal::frame::{FrameHeader, FrameKind};
+use super::rebuild::make_dir;
+use super::segment::names::{self, Kind};
+use super::segment::tail::OpenSegment;
+use super::set::LogHandle;
+use super::state::{Log, Shared};
+use crate::io::{Env, File as _, FileSystem as _, Task as _};
+use crate::model::{LeaderEpoch, Offset};
+
+/// Producer snapshots kept per log.
+const SNAPSHOTS_KEPT: usize = 2;
+/// End of the name of a directory that is being deleted.
+const DELETED: &str = "-delete";
+
+impl<E: Env> Shared<E> {
+    /// See `LogSet::create`.
+    pub(crate) async fn create(self: &Rc<Self>, known: &KnownLog) -> Result<LogHandle> {
+        let dir = self.config.data_dir.join(known.dir_name());
+        // What an earlier incarnation left under the name goes first.
+        if self.env.fs().read_dir(&dir).await.is_ok_and(|found| !found.is_empty()) {
+            self.put_aside(&dir, known.log_id.0 ^ self.env.random()).await?;
+        }
+        make_dir(self, &dir, known).await?;
+        let mut epochs = EpochCache::default();
+        let epoch = known.epoch_to_start.unwrap_or(LeaderEpoch(0));
+        epochs.assign(epoch, Offset::ZERO);
+        let interval = known.config.index_interval_bytes;
+        let handle = self.state.borrow_mut().insert(|handle| Log {
+            known: known.clone(),
+            handle,
+            dir,
+            epochs,
+            log_start: Offset::ZERO,
+            high_watermark: Offset::ZERO,
+            journal_durable: Offset::ZERO,
+            durable: Offset::ZERO,
+            closed: Default::default(),
+            open: [OpenSegment::new(Offset::ZERO, interval)].into(),
+            floor: Floor::start_of(0),
+            bypass_from: None,
+            bypass_flight: None,
+            segment_busy: false,
+            behind_queued: false,
+            round: 0,
+            truncating: false,
+            bytes_since_snapshot: 0,
+            created: None,
+        });
+        let open = FrameHeader::bare(FrameKind::Open, known.log_id, epoch);
+        self.queue_patiently(handle, open, &[known.dir_name().as_bytes()]).await?;
+        Ok(handle)
+    }
+
+    /// See `LogSet::delete`.
+    pub(crate) async fn delete(self: &Rc<Self>, handle: LogHandle) -> Result<()> {
+        self.claim(handle).await?;
+        let log = {
+            let mut state = self.state.borrow_mut();
+            let log = state.log(handle).map(|_| handle.slot as usize).ok_or(Error::Gone)?;
+            state.bypassing.retain(|h| *h != handle);
+            state.logs.remove(log)
+        };
+        self.files.forget(handle, |_| false);
+        self.wake();
+        self.put_aside(&log.dir, log.known.log_id.0).await
+    }
+
+    /// Renames a directory out of the way, durably, and has it unlinked.
+    async fn put_aside(self: &Rc<Self>, dir: &Path, id: u64) -> Result<()> {
+        let name = dir.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let aside = self.config.data_dir.join(format!("{name}.{id:016x}{DELETED}"));
+        let renamed = self.env.fs().rename(dir, &aside).await;
+        renamed.map_err(|e| Error::io(dir, e))?;
+        self.sync_dir(&self.config.data_dir).await?;
+        self.unlink_later(aside);
+        Ok(())
+    }
+
+    /// Finds directories whose deletion a crash interrupted.
+    pub(crate) async fn resume_deletions(self: &Rc<Self>) -> Result<()> {
+        let dir = &self.config.data_dir;
+        let listed = self.env.fs().read_dir(dir).await.map_err(|e| Error::io(dir, e))?;
+        for entry in listed.into_iter().filter(|e| e.is_dir && e.name.ends_with(DELETED)) {
+            self.unlink_later(dir.join(entry.name));
+        }
+        Ok(())
+    }
+
+    fn unlink_later(self: &Rc<Self>, dir: PathBuf) {
+        {
+            let mut state = self.state.borrow_mut();
+            state.unlinking.push_back(dir);
+            if std::mem::replace(&mut state.unlinker_running, true) {
+                return;
+            }
+        }
+        let shared = self.clone();
+        self.env.spawn(async move { shared.run_unlinker().await }).detach();
+    }
+
+    async fn run_unlinker(self: Rc<Self>) {
+        loop {
+            let next = {
+                let mut state = self.state.borrow_mut();
+                let next = state.unlinking.pop_front();
+                state.unlinker_running = next.is_some();
+                next
+            };
+            let Some(dir) = next else { return };
+            if let Err(error) = self.unlink(&dir).await {
+                // Only space is lost; the next start tries again.
+                tracing::warn!(dir = %dir.display(), %error, "a deleted log stays on disk");
+            }
+        }
+    }
+
+    async fn unlink(&self, dir: &Path) -> std::io::Result<()> {
+        for entry in self.env.fs().read_dir(dir).await? {
+            self.env.fs().remove_file(&dir.join(entry.name)).await?;
+            self.env.sleep(self.config.unlink_every).await;
+        }
+        self.env.fs().remove_dir(dir).await
+    }
+
+    /// See `LogSet::put_producer_snapshot`.
+    pub(crate) async fn put_producer_snapshot(
+        &self,
+        handle: LogHandle,
+        bytes: Vec<u8>,
+        at: Offset,
+    ) -> Result<()> {
+        let (dir, round) = {
+            let state = self.state.borrow();
+            let log = state.log(handle).ok_or(Error::Gone)?;
+            if at > log.end() || log.truncating {
+                return Ok(());
+            }
+            (log.dir.clone(), log.round)
+        };
+        let fs = self.env.fs();
+        let path = names::path(&dir, at, Kind::Snapshot);
+        let temporary = path.with_extension("tmp");
+        let written = fs.write(&temporary, bytes).await;
+        written.map_err(|e| Error::write(FatalReason::Checkpoint, &path, e))?;
+        let current = self.state.borrow().log(handle).map(|l| (l.round, l.truncating));
+        if current != Some((round, false)) {
+            // The log was truncated or deleted meanwhile: the state is void.
+            let _ = fs.remove_file(&temporary).await;
+            return Ok(());
+        }
+        fs.rename(&temporary, &path).await.map_err(|e| Error::io(&path, e))?;
+        let listed = fs.read_dir(&dir).await.map_err(|e| Error::io(&dir, e))?;
+        let mut older: Vec<Offset> = listed
+            .iter()
+            .filter_map(|e| names::parse(&e.name))
+            .filter(|(offset, kind)| *kind == Kind::Snapshot && *offset <= at)
+            .map(|(offset, _)| offset)
+            .collect();
+        older.sort_unstable();
+        for offset in older.iter().rev().skip(SNAPSHOTS_KEPT) {
+            let path = names::path(&dir, *offset, Kind::Snapshot);
+            fs.remove_file(&path).await.map_err(|e| Error::io(&path, e))?;
+        }
+        self.sync_dir(&dir).await
+    }
+
+    /// See `LogSet::close`.
+    pub(crate) async fn close(self: &Rc<Self>) -> Result<()> {
+        self.state.borrow_mut().closing = true;
+        self.flush();
+        for class in DurabilityClass::ALL {
+            self.settle(class).await?;
+        }
+        let logs: Vec<_> = self.state.borrow().logs.iter().map(|(_, l)| l.handle).collect();
+        let mut raised = [Vec::new(), Vec::new()];
+        for handle in logs {
+            self.journaled(handle).await?;
+            let (class, clean) = {
+                let mut state = self.state.borrow_mut();
+                let log = state.log_mut(handle).ok_or(Error::Gone)?;
+                // Nobody commits any more: what is durable is written.
+                log.high_watermark = log.high_watermark.max(log.durable);
+                (log.class(), log.above_floor() == Some(0))
+            };
+            if clean {
+                continue;
+            }
+            self.write_behind(handle, true).await?;
+            self.cut_file(handle).await?;
+            raised[class.index()].push(handle);
+        }
+        for class in DurabilityClass::ALL {
+            let handles = std::mem::take(&mut raised[class.index()]);
+            self.raise_floors(class, &handles).await?;
+            for handle in handles {
+                let close = {
+                    let state = self.state.borrow();
+                    let Some(log) = state.log(handle) else { continue };
+                    FrameHeader { kind: FrameKind::Close, ..log.reset_frame() }
+                };
+                self.queue_patiently(handle, close, &[]).await?;
+                self.write_epochs(handle).await?;
+            }
+            self.settle(class).await?;
+        }
+        self.write_checkpoint().await
+    }
+
+    /// Makes the active segment's file end where its batches end.
+    async fn cut_file(&self, handle: LogHandle) -> Result<()> {
+        let (base, end) = {
+            let state = self.state.borrow();
+            let segment = state.log(handle).ok_or(Error::Gone)?.active();
+            (segment.base, segment.end_pos)
+        };
+        let file = self.segment_file(handle, base).await?;
+        let cut = file.set_len(end).await;
+        cut.map_err(|e| Error::write(FatalReason::SegmentWrite, file.path(), e))
+    }
+}

@@ -1,0 +1,299 @@
+//! Reads: from tail chunks without a copy, else from the segment file by one
+//! aligned read that runs ahead. Whole batches only, never beyond the bound
+//! that the caller gives, never beyond the log's known end.
+
+use std::rc::Rc;
+
+use super::error::{Error, Result};
+use super::scan::Walk;
+use super::segment::head::{BatchHead, HEADER_LEN};
+use super::segment::index::{OFFSET_ENTRY, OffsetEntry};
+use super::segment::names::Kind;
+use super::segment::tail::Mark;
+use super::set::{ColdRead, LogHandle, ReadOutcome, Slices};
+use super::state::Shared;
+use crate::io::{ChunkSlice, Env, File as _, OpenMode};
+use crate::model::Offset;
+
+/// Bytes after an index entry within which its next batch is looked for.
+const INDEX_PAGE: u64 = 4096;
+/// Bytes read at once when a batch is looked for between two index entries.
+const LOCATE_BYTES: u64 = 16 * 1024;
+
+impl<E: Env> Shared<E> {
+    /// See `LogSet::read`.
+    pub(crate) fn read(&self, read: ColdRead) -> ReadOutcome {
+        let state = self.state.borrow();
+        let Some(log) = state.log(read.handle) else { return ReadOutcome::OutOfRange };
+        let end = log.end();
+        if read.from < log.log_start || read.from > end {
+            return ReadOutcome::OutOfRange;
+        }
+        let upper = read.upper.min(end);
+        if read.from >= upper {
+            return ReadOutcome::Empty;
+        }
+        let segment = log.open.iter().rev().find(|s| s.base <= read.from);
+        let Some(segment) = segment else { return ReadOutcome::Cold(read) };
+        let Some(start) = segment.find(read.from) else { return ReadOutcome::Cold(read) };
+        if start.pos >= segment.end_pos {
+            return ReadOutcome::Empty;
+        }
+        let limit = start.pos.saturating_add(read.max_bytes as u64);
+        let mut to = segment.boundary(start, upper, limit);
+        if to.pos == start.pos {
+            if !read.at_least_one {
+                return ReadOutcome::Hot(Slices::new());
+            }
+            let head = segment.head_at(start.pos);
+            if head.end() > upper {
+                return ReadOutcome::Empty;
+            }
+            to = Mark { offset: head.end(), pos: start.pos + head.len as u64 };
+        }
+        let mut out = Slices::new();
+        segment.slices(start.pos, to.pos, &mut out);
+        ReadOutcome::Hot(out)
+    }
+
+    /// See `LogSet::read_cold`.
+    pub(crate) async fn read_cold(self: &Rc<Self>, read: ColdRead) -> Result<Slices> {
+        let (base, end) = self.segment_of(read.handle, read.from)?;
+        let start = self.locate(read.handle, base, read.from, end).await?;
+        let mut start = start;
+        loop {
+            // Look at as much as is wanted, and at the header of the next one.
+            let want = (start.pos + read.max_bytes as u64).min(end.pos);
+            let to = want.max(start.pos + HEADER_LEN as u64).min(end.pos);
+            let pieces = self.read_range(read.handle, base, start.pos, to).await?;
+            let cut = cut_batches(&pieces, start, read.from, read.upper);
+            match cut {
+                Cut::Corrupt(at) => return Err(self.corrupt(read.handle, base, at)),
+                Cut::Skip(next) if next.pos < end.pos => start = next,
+                Cut::Skip(_) => return Ok(Slices::new()),
+                Cut::Whole { from, len } if len > 0 => return Ok(part(&pieces, from, len)),
+                Cut::Whole { .. } if !read.at_least_one => return Ok(Slices::new()),
+                Cut::Whole { from, .. } => {
+                    let at = start.pos + from as u64;
+                    let Some(head) = head_in(&pieces, from) else { return Ok(Slices::new()) };
+                    if head.end() > read.upper || at + head.len as u64 > end.pos {
+                        return Ok(Slices::new());
+                    }
+                    return self.read_range(read.handle, base, at, at + head.len as u64).await;
+                }
+            }
+        }
+    }
+
+    fn corrupt(&self, handle: LogHandle, base: Offset, at: Mark) -> Error {
+        let path = self.path(handle, base, Kind::Log).unwrap_or_default();
+        Error::Corrupt { path, position: at.pos, offset: at.offset, what: "no batch header" }
+    }
+
+    /// The segment that holds `offset`: its base and its end.
+    pub(crate) fn segment_of(&self, handle: LogHandle, offset: Offset) -> Result<(Offset, Mark)> {
+        let state = self.state.borrow();
+        let log = state.log(handle).ok_or(Error::Gone)?;
+        if let Some(open) = log.open.iter().rev().find(|s| s.base <= offset) {
+            return Ok((open.base, open.end()));
+        }
+        match log.closed.range(..=offset).next_back() {
+            Some((base, s)) => Ok((*base, Mark { offset: s.end, pos: s.len })),
+            None => Err(Error::OutOfRange(offset)),
+        }
+    }
+
+    /// The boundary of the batch that holds `offset`, by index and walk.
+    pub(crate) async fn locate(
+        self: &Rc<Self>,
+        handle: LogHandle,
+        base: Offset,
+        offset: Offset,
+        end: Mark,
+    ) -> Result<Mark> {
+        let position = self.index_lookup(handle, base, offset).await?;
+        let in_file = {
+            let state = self.state.borrow();
+            let log = state.log(handle).ok_or(Error::Gone)?;
+            log.segment(base).map_or(end.pos, |s| s.head())
+        };
+        let mut at = Mark { offset: base, pos: position };
+        let file = self.segment_file(handle, base).await?;
+        let mut walk = Walk::new(&self.env, &file, &self.config.pools.cold, at, in_file).reading(LOCATE_BYTES);
+        while walk.at.pos + (HEADER_LEN as u64) <= in_file {
+            let Some(head) = walk.header_only().await else {
+                return Err(self.corrupt(handle, base, walk.at));
+            };
+            if head.end() > offset {
+                return Ok(Mark { offset: head.base, pos: walk.at.pos });
+            }
+            walk.skip(&head);
+        }
+        // The rest is in memory.
+        at = walk.at;
+        while at.pos < end.pos {
+            let to = (at.pos + HEADER_LEN as u64).min(end.pos);
+            let pieces = self.read_range(handle, base, at.pos, to).await?;
+            let Some(head) = head_in(&pieces, 0) else {
+                return Err(self.corrupt(handle, base, at));
+            };
+            if head.end() > offset {
+                return Ok(Mark { offset: head.base, pos: at.pos });
+            }
+            at = Mark { offset: head.end(), pos: at.pos + head.len as u64 };
+        }
+        Ok(at)
+    }
+
+    /// Position of a batch at or before the one that holds `offset`, by the
+    /// offset index.
+    pub(crate) async fn index_lookup(
+        &self,
+        handle: LogHandle,
+        base: Offset,
+        offset: Offset,
+    ) -> Result<u64> {
+        let relative = u32::try_from(offset.0 - base.0).unwrap_or(u32::MAX);
+        let flushed = {
+            let state = self.state.borrow();
+            let log = state.log(handle).ok_or(Error::Gone)?;
+            match log.segment(base) {
+                Some(open) => {
+                    let pending = open.index.pending();
+                    let n = pending.partition_point(|e| e.relative <= relative);
+                    if let Some(n) = n.checked_sub(1) {
+                        return Ok(u64::from(pending[n].position));
+                    }
+                    Some(open.index.flushed().0)
+                }
+                None => None,
+            }
+        };
+        let entry = self
+            .search_index(handle, base, Kind::Index, OFFSET_ENTRY, flushed, |bytes| {
+                OffsetEntry::decode(bytes).relative <= relative
+            })
+            .await?;
+        Ok(entry.map_or(0, |bytes| u64::from(OffsetEntry::decode(&bytes).position)))
+    }
+
+    /// The last entry of an index file for which `before` holds.
+    pub(crate) async fn search_index(
+        &self,
+        handle: LogHandle,
+        base: Offset,
+        kind: Kind,
+        size: usize,
+        entries: Option<u64>,
+        before: impl Fn(&[u8]) -> bool,
+    ) -> Result<Option<Vec<u8>>> {
+        use crate::io::FileSystem as _;
+        let path = self.path(handle, base, kind)?;
+        let entries = match entries {
+            Some(entries) => entries,
+            None => match self.env.fs().len(&path).await {
+                Ok(len) => len / size as u64,
+                Err(e) if e.kind() == std::io::ErrorKind::NotFound => 0,
+                Err(e) => return Err(Error::io(&path, e)),
+            },
+        };
+        if entries == 0 {
+            return Ok(None);
+        }
+        let key = super::files_lru::FileKey { handle, segment: base, kind };
+        let open = self.files.get(self.env.fs(), key, &path, OpenMode::BUFFERED).await;
+        let file = open.map_err(|e| Error::io(&path, e))?;
+        // Pages are halved by their first entries, then one page is searched.
+        let per_page = INDEX_PAGE / size as u64;
+        let (mut low, mut high) = (0, entries.div_ceil(per_page));
+        let mut found = None;
+        while low < high {
+            let middle = (low + high) / 2;
+            let first = middle * per_page;
+            let count = per_page.min(entries - first) as usize;
+            let pool = &self.config.pools.cold;
+            let buf = pool.take(INDEX_PAGE as usize).ok_or(Error::NoMemory(pool.name()))?;
+            let (read, mut buf) = file.read_at(buf, first * size as u64).await;
+            let n = read.map_err(|e| Error::io(&path, e))?;
+            buf.set_len(n.min(count * size));
+            let page: Vec<&[u8]> = buf.chunks_exact(size).collect();
+            let within = page.partition_point(|e| before(e));
+            if within == 0 {
+                high = middle;
+            } else {
+                found = Some(page[within - 1].to_vec());
+                if within < page.len() {
+                    break;
+                }
+                low = middle + 1;
+            }
+        }
+        Ok(found)
+    }
+}
+
+enum Cut {
+    /// The wanted batch begins later.
+    Skip(Mark),
+    /// Whole batches from byte `from`, `len` of them (0: the first is too long).
+    Whole { from: usize, len: usize },
+    Corrupt(Mark),
+}
+
+/// Finds the batch that holds `from` and the last whole batch below `upper`.
+fn cut_batches(pieces: &[ChunkSlice], start: Mark, from: Offset, upper: Offset) -> Cut {
+    let total: usize = pieces.iter().map(|p| p.len()).sum();
+    let (mut at, mut begin) = (0usize, None);
+    while at + HEADER_LEN <= total {
+        let Some(head) = head_in(pieces, at) else {
+            return Cut::Corrupt(Mark { offset: from, pos: start.pos + at as u64 });
+        };
+        if head.end() <= from {
+            at += head.len;
+            if at >= total {
+                return Cut::Skip(Mark { offset: head.end(), pos: start.pos + at as u64 });
+            }
+            continue;
+        }
+        let first = *begin.get_or_insert(at);
+        if head.end() > upper || at + head.len > total {
+            return Cut::Whole { from: first, len: at - first };
+        }
+        at += head.len;
+    }
+    match begin {
+        Some(first) => Cut::Whole { from: first, len: at - first },
+        None => Cut::Skip(Mark { offset: from, pos: start.pos + at as u64 }),
+    }
+}
+
+/// Header at byte `at` of consecutive pieces.
+pub(crate) fn head_in(pieces: &[ChunkSlice], at: usize) -> Option<BatchHead> {
+    let mut bytes = [0u8; HEADER_LEN];
+    let mut filled = 0;
+    for piece in part(pieces, at, HEADER_LEN) {
+        bytes[filled..filled + piece.len()].copy_from_slice(&piece);
+        filled += piece.len();
+    }
+    if filled == HEADER_LEN { BatchHead::parse(&bytes) } else { None }
+}
+
+/// `len` bytes from byte `from` of consecutive pieces, or what there is.
+pub(crate) fn part(pieces: &[ChunkSlice], from: usize, len: usize) -> Slices {
+    let (mut skip, mut left) = (from, len);
+    let mut out = Slices::new();
+    for piece in pieces {
+        if skip >= piece.len() {
+            skip -= piece.len();
+            continue;
+        }
+        let n = left.min(piece.len() - skip);
+        if n == 0 {
+            break;
+        }
+        out.push(piece.slice(skip..skip + n));
+        skip = 0;
+        left -= n;
+    }
+    out
+}

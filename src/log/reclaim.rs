@@ -1,0 +1,477 @@
+//! The keeper: makes journal files in the background, frees the oldest ones
+//! and writes checkpoints.
+//!
+//! Freeing a file: every log with frames in it either gets a `TAIL` frame at
+//! the journal's head (few bytes above its floor) or is written behind and
+//! synced, which raises its floor, and gets a `TAIL` for what remains. Order:
+//! segment sync, directory sync, `TAIL` durable, checkpoint, new life.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use super::checkpoint::{self, Checkpoint, Floor, LogEntry};
+use super::config::{DurabilityClass, SMALL_TAIL_BYTES};
+use super::error::{Error, FatalReason, Result};
+use super::journal::files::{self, NewFile};
+use super::journal::frame::{FrameHeader, FrameKind};
+use super::set::LogHandle;
+use super::state::{Log, Shared, State};
+use crate::io::{Env, FileSystem as _, Task as _};
+use crate::model::Offset;
+use crate::model::planted::{Bug, armed};
+
+/// Above this many logs to sync, one `syncfs` is cheaper.
+const SYNC_EACH_MAX: usize = 32;
+/// Pause before a cold procedure that lacked memory tries again.
+const RETRY: Duration = Duration::from_millis(1);
+
+/// What a background task does: two of them, because reclaim may have to wait
+/// for the room that a new file gives.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Duty {
+    Make,
+    Reclaim,
+}
+
+impl<E: Env> Shared<E> {
+    /// Starts the keeper's two tasks unless they run or have nothing to do.
+    pub(crate) fn kick_keeper(self: &Rc<Self>) {
+        for duty in [Duty::Make, Duty::Reclaim] {
+            {
+                let mut state = self.state.borrow_mut();
+                let idle = state.fatal.is_some() || !state.writable || state.due(duty).is_none();
+                if idle || std::mem::replace(state.running(duty), true) {
+                    continue;
+                }
+            }
+            let shared = self.clone();
+            self.env.spawn(async move { shared.run_keeper(duty).await }).detach();
+        }
+    }
+
+    async fn run_keeper(self: Rc<Self>, duty: Duty) {
+        loop {
+            let class = {
+                let mut state = self.state.borrow_mut();
+                let due = if state.fatal.is_some() { None } else { state.due(duty) };
+                if due.is_none() {
+                    *state.running(duty) = false;
+                }
+                due
+            };
+            let Some(class) = class else {
+                self.signal.notify();
+                return;
+            };
+            let result = match duty {
+                Duty::Make => self.make_file(class).await,
+                Duty::Reclaim => self.reclaim(class).await,
+            };
+            match result {
+                Ok(()) => self.state.borrow_mut().no_space = false,
+                Err(Error::NoMemory(_) | Error::Gone) => self.env.sleep(RETRY).await,
+                Err(error @ Error::Fatal { .. }) => self.poison_by(&error),
+                Err(error) => {
+                    tracing::warn!(%error, "the journal waits for space");
+                    self.wait_for_space().await;
+                }
+            }
+            self.submit(class);
+            self.wake();
+        }
+    }
+
+    /// Makes a file of the ordinary size.
+    pub(crate) async fn make_file(&self, class: DurabilityClass) -> Result<()> {
+        let bytes = self.config.journal(class).file_bytes;
+        self.make_file_of(class, bytes).await
+    }
+
+    pub(crate) async fn make_file_of(&self, class: DurabilityClass, bytes: u64) -> Result<()> {
+        let new = {
+            let mut state = self.state.borrow_mut();
+            let journal = &mut state.journals[class.index()];
+            journal.total_bytes += bytes;
+            journal.next_sequence += 1;
+            journal.next_slot += 1;
+            NewFile {
+                class,
+                shard: self.config.shard.0,
+                slot: journal.next_slot,
+                sequence: journal.next_sequence,
+                bytes,
+            }
+        };
+        let dir = self.config.journal_dir();
+        let made = files::make(&self.env, &dir, &self.config.pools.cold, new).await;
+        let mut state = self.state.borrow_mut();
+        let journal = &mut state.journals[class.index()];
+        match made {
+            Ok(file) => {
+                journal.ready.push_back(file);
+                Ok(())
+            }
+            Err(error) => {
+                journal.total_bytes -= bytes;
+                Err(error)
+            }
+        }
+    }
+
+    /// Frees the oldest full file of a journal.
+    pub(crate) async fn reclaim(self: &Rc<Self>, class: DurabilityClass) -> Result<()> {
+        let logs: Vec<LogHandle> = {
+            let state = self.state.borrow();
+            let Some(oldest) = state.journals[class.index()].full.front() else { return Ok(()) };
+            let mut logs: Vec<_> = oldest.logs.iter().copied().collect();
+            logs.sort_unstable_by_key(|h| (h.slot, h.generation));
+            logs
+        };
+        let mut raised = Vec::new();
+        for handle in logs {
+            match self.carry(handle).await {
+                Ok(true) => raised.push(handle),
+                Ok(false) | Err(Error::Gone) => {}
+                Err(error) => return Err(error),
+            }
+            if self.env.slice_over() {
+                self.env.pause().await;
+            }
+        }
+        self.raise_floors(class, &raised).await?;
+        self.settle(class).await?;
+        self.state.borrow_mut().journals[class.index()].forget_oldest();
+        self.write_checkpoint().await?;
+        self.free_oldest(class).await
+    }
+
+    /// Gets the frames of one log out of the oldest file's care. `true` when
+    /// its floor has to rise.
+    async fn carry(self: &Rc<Self>, handle: LogHandle) -> Result<bool> {
+        self.journaled(handle).await?;
+        let above = {
+            let state = self.state.borrow();
+            let log = state.log(handle).ok_or(Error::Gone)?;
+            log.above_floor()
+        };
+        match above {
+            Some(0) => Ok(false),
+            Some(n) if n <= SMALL_TAIL_BYTES => self.queue_tail(handle).await.map(|()| false),
+            _ => {
+                self.write_behind(handle, false).await?;
+                Ok(true)
+            }
+        }
+    }
+
+    /// Completes when nothing of the log is on its way past the journal.
+    pub(crate) async fn journaled(self: &Rc<Self>, handle: LogHandle) -> Result<()> {
+        loop {
+            self.start_bypasses();
+            let class = match self.state.borrow().log(handle) {
+                Some(log) if log.is_journaled() && !log.truncating => return Ok(()),
+                Some(log) => log.class(),
+                None => return Err(Error::Gone),
+            };
+            self.submit(class);
+            self.check()?;
+            let state = &self.state;
+            let mut first = true;
+            self.signal
+                .wait(|| {
+                    let state = state.borrow();
+                    let ready = state.fatal.is_some()
+                        || state.log(handle).is_none_or(|l| l.is_journaled() && !l.truncating);
+                    (ready || !std::mem::take(&mut first)).then_some(())
+                })
+                .await;
+        }
+    }
+
+    /// Raises the floors of logs that were written behind, after a sync, and
+    /// queues what lies above them anew.
+    pub(crate) async fn raise_floors(
+        self: &Rc<Self>,
+        class: DurabilityClass,
+        handles: &[LogHandle],
+    ) -> Result<()> {
+        let all_at_once = handles.len() > SYNC_EACH_MAX;
+        let mut floors = Vec::new();
+        for &handle in handles {
+            let floor = match self.committed_floor(handle, class).await {
+                Ok(floor) => floor,
+                Err(Error::Gone) => continue,
+                Err(error) => return Err(error),
+            };
+            let base = Offset(floor.segment);
+            self.write_indexes(handle, base, Some(floor.boundary_pos), !all_at_once).await?;
+            let file = self.segment_file(handle, base).await?;
+            if !all_at_once {
+                self.sync_file(&file).await?;
+            }
+            floors.push((handle, floor));
+        }
+        if all_at_once && !armed(Bug::NoSegmentSyncBeforeRecycle) {
+            let dir = &self.config.data_dir;
+            let synced = self.env.fs().sync_fs(dir).await;
+            synced.map_err(|e| Error::fatal(FatalReason::Sync, dir, &e))?;
+        }
+        for (handle, floor) in floors {
+            match self.state.borrow_mut().log_mut(handle) {
+                Some(log) => log.floor = floor,
+                None => continue,
+            }
+            match self.queue_tail(handle).await {
+                Ok(()) | Err(Error::Gone) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// The floor that a log could have now, once all segments before its
+    /// active one are closed and it lies below the high watermark.
+    async fn committed_floor(
+        self: &Rc<Self>,
+        handle: LogHandle,
+        class: DurabilityClass,
+    ) -> Result<Floor> {
+        loop {
+            {
+                let state = self.state.borrow();
+                let log = state.log(handle).ok_or(Error::Gone)?;
+                if let Some(floor) = log.possible_floor() {
+                    return Ok(floor);
+                }
+            }
+            self.submit(class);
+            let mut first = true;
+            self.signal.wait(|| (!std::mem::take(&mut first)).then_some(())).await;
+            self.check()?;
+            self.write_behind(handle, false).await?;
+        }
+    }
+
+    /// Queues a `TAIL` frame: the log is its segment up to its floor, then the
+    /// frame's bytes. Nothing when nothing lies above the floor.
+    pub(crate) async fn queue_tail(self: &Rc<Self>, handle: LogHandle) -> Result<()> {
+        loop {
+            self.journaled(handle).await?;
+            let (floor, in_memory) = {
+                let state = self.state.borrow();
+                let log = state.log(handle).ok_or(Error::Gone)?;
+                if log.open.len() > 1 || log.active().base.0 != log.floor.segment {
+                    // It rolled meanwhile: its floor has to rise, not its tail.
+                    drop(state);
+                    self.write_behind(handle, false).await?;
+                    let class = self.class_of(handle)?;
+                    let floor = self.committed_floor(handle, class).await?;
+                    self.sync_segment(handle, &floor).await?;
+                    if let Some(log) = self.state.borrow_mut().log_mut(handle) {
+                        log.floor = floor;
+                    }
+                    continue;
+                }
+                (log.floor, log.active().head().max(log.floor.pos))
+            };
+            let base = Offset(floor.segment);
+            let beginning = if in_memory > floor.pos {
+                self.read_range(handle, base, floor.pos, in_memory).await?
+            } else {
+                Default::default()
+            };
+            match self.try_tail(handle, floor, in_memory, &beginning) {
+                Tail::Queued => return Ok(()),
+                Tail::Changed => {}
+                Tail::Full => {
+                    let class = self.class_of(handle)?;
+                    self.submit(class);
+                    self.env.sleep(RETRY).await;
+                    self.check()?;
+                }
+            }
+        }
+    }
+
+    async fn sync_segment(&self, handle: LogHandle, floor: &Floor) -> Result<()> {
+        let base = Offset(floor.segment);
+        self.write_indexes(handle, base, Some(floor.boundary_pos), true).await?;
+        let file = self.segment_file(handle, base).await?;
+        self.sync_file(&file).await
+    }
+
+    fn class_of(&self, handle: LogHandle) -> Result<DurabilityClass> {
+        self.state.borrow().log(handle).map(Log::class).ok_or(Error::Gone)
+    }
+
+    fn try_tail(
+        &self,
+        handle: LogHandle,
+        floor: Floor,
+        in_memory: u64,
+        beginning: &super::Slices,
+    ) -> Tail {
+        let mut pieces = beginning.clone();
+        let header = {
+            let state = self.state.borrow();
+            let Some(log) = state.log(handle) else { return Tail::Changed };
+            let segment = log.active();
+            let same = log.floor == floor
+                && segment.base.0 == floor.segment
+                && segment.head() <= in_memory
+                && segment.end_pos >= in_memory
+                && log.is_journaled()
+                && !log.truncating;
+            if !same {
+                return Tail::Changed;
+            }
+            if segment.end_pos <= floor.pos {
+                return Tail::Queued;
+            }
+            segment.slices(in_memory, segment.end_pos, &mut pieces);
+            let epoch = log.epochs.latest().map_or(crate::model::LeaderEpoch::NONE, |e| e.epoch);
+            FrameHeader {
+                base_offset: Offset(floor.boundary_offset),
+                end_offset: segment.end_offset,
+                segment: segment.base,
+                position: floor.pos,
+                aux: floor.boundary_pos,
+                ..FrameHeader::bare(FrameKind::Tail, log.known.log_id, epoch)
+            }
+        };
+        let parts: Vec<&[u8]> = pieces.iter().map(|p| &**p).collect();
+        let queued = if armed(Bug::TailSplitInTwo) {
+            self.split_tail(handle, header, &parts)
+        } else {
+            self.queue_frame(handle, header, &parts).map(|_| ())
+        };
+        if queued.is_ok() { Tail::Queued } else { Tail::Full }
+    }
+
+    /// The planted bug: a reset, and the bytes in a group of their own.
+    fn split_tail(
+        &self,
+        handle: LogHandle,
+        header: FrameHeader,
+        parts: &[&[u8]],
+    ) -> std::result::Result<(), super::AppendError> {
+        let reset = FrameHeader {
+            end_offset: header.base_offset,
+            position: header.aux,
+            aux: 0,
+            ..FrameHeader { kind: FrameKind::Reset, ..header }
+        };
+        self.queue_frame(handle, reset, &[])?;
+        {
+            let mut state = self.state.borrow_mut();
+            state.journals.iter_mut().for_each(|j| j.split());
+        }
+        self.queue_frame(handle, header, parts).map(|_| ())
+    }
+
+    /// Writes the checkpoint of this shard, one at a time.
+    pub(crate) async fn write_checkpoint(&self) -> Result<()> {
+        self.signal
+            .wait(|| {
+                let mut state = self.state.borrow_mut();
+                (!std::mem::replace(&mut state.checkpointing, true)).then_some(())
+            })
+            .await;
+        let result = self.store_checkpoint().await;
+        self.state.borrow_mut().checkpointing = false;
+        self.signal.notify();
+        result
+    }
+
+    async fn store_checkpoint(&self) -> Result<()> {
+        let checkpoint = {
+            let mut state = self.state.borrow_mut();
+            state.checkpoint_sequence += 1;
+            let logs = state.logs.iter().map(|(_, log)| log.entry()).collect();
+            let first_groups = [state.journals[0].first_group, state.journals[1].first_group];
+            Checkpoint { sequence: state.checkpoint_sequence, first_groups, logs }
+        };
+        let dir = self.config.journal_dir();
+        checkpoint::store(&self.env, &dir, self.config.shard.0, &checkpoint).await
+    }
+
+    async fn free_oldest(&self, class: DurabilityClass) -> Result<()> {
+        let (file, sequence) = {
+            let mut state = self.state.borrow_mut();
+            let journal = &mut state.journals[class.index()];
+            journal.next_sequence += 1;
+            (journal.full.pop_front(), journal.next_sequence)
+        };
+        let Some(mut file) = file else { return Ok(()) };
+        if file.header.capacity >= self.config.journal(class).file_bytes {
+            files::recycle(&self.env, &mut file, &self.config.pools.cold, sequence).await?;
+            self.state.borrow_mut().journals[class.index()].ready.push_back(file);
+            return Ok(());
+        }
+        let removed = self.env.fs().remove_file(&file.path).await;
+        removed.map_err(|e| Error::io(&file.path, e))?;
+        self.sync_dir(&self.config.journal_dir()).await?;
+        self.state.borrow_mut().journals[class.index()].total_bytes -= file.header.capacity;
+        Ok(())
+    }
+}
+
+enum Tail {
+    Queued,
+    Changed,
+    Full,
+}
+
+impl<E: Env> State<E> {
+    fn running(&mut self, duty: Duty) -> &mut bool {
+        match duty {
+            Duty::Make => &mut self.maker_running,
+            Duty::Reclaim => &mut self.keeper_running,
+        }
+    }
+
+    fn due(&self, duty: Duty) -> Option<DurabilityClass> {
+        let due = |j: &&super::journal::writer::Journal<super::state::FileOf<E>>| match duty {
+            Duty::Make => j.wants_file(),
+            Duty::Reclaim => j.wants_reclaim(),
+        };
+        self.journals.iter().find(due).map(|j| j.class)
+    }
+}
+
+impl Log {
+    /// Bytes above the floor; `None` when they are in more than one segment.
+    pub(crate) fn above_floor(&self) -> Option<u64> {
+        let single = self.open.len() == 1 && self.active().base.0 == self.floor.segment;
+        single.then(|| self.active().end_pos - self.floor.pos)
+    }
+
+    fn possible_floor(&self) -> Option<Floor> {
+        let segment = self.open.front().filter(|_| self.open.len() == 1)?;
+        let (boundary, _) = segment.straddle;
+        (boundary.offset <= self.high_watermark).then_some(Floor {
+            segment: segment.base.0,
+            pos: segment.written,
+            boundary_pos: boundary.pos,
+            boundary_offset: boundary.offset.0,
+        })
+    }
+
+    /// The log in a checkpoint.
+    pub(crate) fn entry(&self) -> LogEntry {
+        LogEntry {
+            log_id: self.known.log_id.0,
+            name: self.known.dir_name(),
+            log_start: self.log_start.0,
+            floor: self.floor,
+            // Later ones follow from the frames above the floor.
+            epochs: self
+                .epochs
+                .entries()
+                .iter()
+                .filter(|e| e.start.0 < self.floor.boundary_offset)
+                .map(|e| (e.epoch.0, e.start.0))
+                .collect(),
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! The state of one shard's logs, and one log. No I/O here: what changes state
+//! synchronously is in `append`, what awaits is in `behind`, `reclaim`,
+//! `recovery`, `truncate` and `read`.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, VecDeque};
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use slab::Slab;
+
+use super::checkpoint::Floor;
+use super::config::{DurabilityClass, KnownLog, LogSetConfig};
+use super::epoch_cache::EpochCache;
+use super::error::{Error, FatalReason};
+use super::files_lru::FilesLru;
+use super::journal::writer::Journal;
+use super::segment::tail::{Mark, OpenSegment};
+use super::set::LogHandle;
+use super::signal::Signal;
+use crate::io::{Env, FileSystem};
+use crate::model::{Offset, Timestamp};
+
+/// The file type of an environment.
+pub(crate) type FileOf<E> = <<E as Env>::Fs as FileSystem>::File;
+
+/// A closed segment: all of it is in its file and synced.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ClosedSegment {
+    pub(crate) len: u64,
+    /// The offset after its last batch.
+    pub(crate) end: Offset,
+    /// Largest timestamp, once somebody has asked.
+    pub(crate) max_timestamp: Option<Timestamp>,
+}
+
+/// A bypass whose segment write is in flight.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BypassFlight {
+    /// Nothing at or above this offset may be acknowledged.
+    pub(crate) start: Offset,
+}
+
+/// One partition's log.
+pub(crate) struct Log {
+    pub(crate) known: KnownLog,
+    pub(crate) handle: LogHandle,
+    pub(crate) dir: PathBuf,
+    pub(crate) epochs: EpochCache,
+    pub(crate) log_start: Offset,
+    pub(crate) high_watermark: Offset,
+    /// What the journal holds in order, bypassed bytes not considered.
+    pub(crate) journal_durable: Offset,
+    /// What was reported last.
+    pub(crate) durable: Offset,
+    pub(crate) closed: BTreeMap<Offset, ClosedSegment>,
+    /// Closing segments, then the active one; never empty.
+    pub(crate) open: VecDeque<OpenSegment>,
+    /// What the next checkpoint says.
+    pub(crate) floor: Floor,
+    /// Where bytes begin that no frame vouches for yet.
+    pub(crate) bypass_from: Option<Mark>,
+    pub(crate) bypass_flight: Option<BypassFlight>,
+    /// A task is writing its segments.
+    pub(crate) segment_busy: bool,
+    pub(crate) behind_queued: bool,
+    /// Truncations so far.
+    pub(crate) round: u32,
+    pub(crate) truncating: bool,
+    pub(crate) bytes_since_snapshot: u64,
+    /// Segments whose file exists and whose directory entry is synced.
+    pub(crate) created: Option<Offset>,
+}
+
+impl Log {
+    pub(crate) fn active(&self) -> &OpenSegment {
+        self.open.back().expect("a log always has an active segment")
+    }
+
+    pub(crate) fn active_mut(&mut self) -> &mut OpenSegment {
+        self.open.back_mut().expect("a log always has an active segment")
+    }
+
+    pub(crate) fn end(&self) -> Offset {
+        self.active().end_offset
+    }
+
+    pub(crate) fn segment(&self, base: Offset) -> Option<&OpenSegment> {
+        self.open.iter().find(|s| s.base == base)
+    }
+
+    pub(crate) fn segment_mut(&mut self, base: Offset) -> Option<&mut OpenSegment> {
+        self.open.iter_mut().find(|s| s.base == base)
+    }
+
+    pub(crate) fn class(&self) -> DurabilityClass {
+        self.known.class
+    }
+
+    /// The offset below which everything is durable.
+    pub(crate) fn durable_now(&self) -> Offset {
+        match self.bypass_flight {
+            Some(flight) => self.journal_durable.min(flight.start),
+            None => self.journal_durable,
+        }
+    }
+
+    /// Whether nothing of it is on its way past the journal.
+    pub(crate) fn is_journaled(&self) -> bool {
+        self.bypass_from.is_none() && self.bypass_flight.is_none()
+    }
+}
+
+/// Everything of one shard, behind one `RefCell` that is never borrowed across
+/// an await.
+pub(crate) struct State<E: Env> {
+    pub(crate) logs: Slab<Log>,
+    pub(crate) next_generation: u32,
+    pub(crate) journals: [Journal<FileOf<E>>; 2],
+    pub(crate) events: VecDeque<(LogHandle, Offset)>,
+    pub(crate) fatal: Option<(FatalReason, String)>,
+    /// The disk was full at the last try.
+    pub(crate) no_space: bool,
+    /// Recovery has ended.
+    pub(crate) writable: bool,
+    /// `close` has begun.
+    pub(crate) closing: bool,
+    pub(crate) keeper_running: bool,
+    pub(crate) maker_running: bool,
+    pub(crate) checkpointing: bool,
+    pub(crate) behind_running: bool,
+    /// Logs to write behind; with `true`, their partial block too.
+    pub(crate) behind: VecDeque<(LogHandle, bool)>,
+    /// Whose tail chunks were filled, oldest first, one entry each.
+    pub(crate) chunk_order: VecDeque<LogHandle>,
+    /// Logs with bytes that wait for a bypass.
+    pub(crate) bypassing: Vec<LogHandle>,
+    pub(crate) unlinking: VecDeque<PathBuf>,
+    pub(crate) unlinker_running: bool,
+    pub(crate) checkpoint_sequence: u64,
+}
+
+impl<E: Env> State<E> {
+    pub(crate) fn new(config: &LogSetConfig) -> Self {
+        let journal = |class| Journal::new(class, *config.journal(class));
+        Self {
+            logs: Slab::new(),
+            next_generation: 0,
+            journals: [journal(DurabilityClass::Disk), journal(DurabilityClass::Os)],
+            events: VecDeque::new(),
+            fatal: None,
+            no_space: false,
+            writable: false,
+            closing: false,
+            keeper_running: false,
+            maker_running: false,
+            checkpointing: false,
+            behind_running: false,
+            behind: VecDeque::new(),
+            chunk_order: VecDeque::new(),
+            bypassing: Vec::new(),
+            unlinking: VecDeque::new(),
+            unlinker_running: false,
+            checkpoint_sequence: 0,
+        }
+    }
+
+    pub(crate) fn log(&self, handle: LogHandle) -> Option<&Log> {
+        self.logs.get(handle.slot as usize).filter(|l| l.handle == handle)
+    }
+
+    pub(crate) fn log_mut(&mut self, handle: LogHandle) -> Option<&mut Log> {
+        self.logs.get_mut(handle.slot as usize).filter(|l| l.handle == handle)
+    }
+
+    /// Puts a log in a free slot.
+    pub(crate) fn insert(&mut self, make: impl FnOnce(LogHandle) -> Log) -> LogHandle {
+        let entry = self.logs.vacant_entry();
+        let slot = u32::try_from(entry.key()).expect("fewer than four billion logs");
+        self.next_generation += 1;
+        let handle = LogHandle { slot, generation: self.next_generation };
+        entry.insert(make(handle));
+        handle
+    }
+
+    /// Reports durable progress of a log, if there is any.
+    pub(crate) fn report(&mut self, handle: LogHandle) -> bool {
+        let Some(log) = self.log_mut(handle) else { return false };
+        let now = log.durable_now();
+        if now <= log.durable {
+            return false;
+        }
+        log.durable = now;
+        self.events.push_back((handle, now));
+        true
+    }
+
+    /// Queues a log for write-behind.
+    pub(crate) fn queue_behind(&mut self, handle: LogHandle, evict: bool) {
+        let Some(log) = self.log_mut(handle) else { return };
+        if !log.behind_queued {
+            log.behind_queued = true;
+            self.behind.push_back((handle, evict));
+        }
+    }
+
+    /// Drops cached chunks, oldest first, until `need` bytes came free. Logs
+    /// whose oldest chunk is in no file yet are queued for write-behind.
+    pub(crate) fn drop_cached(&mut self, need: usize) -> bool {
+        let mut freed = 0;
+        let mut looks = self.chunk_order.len();
+        while freed < need && looks > 0 {
+            looks -= 1;
+            let Some(handle) = self.chunk_order.pop_front() else { break };
+            let Some(log) = self.log_mut(handle) else { continue };
+            let oldest = log.open.iter_mut().find(|s| s.memory() > 0);
+            let Some(segment) = oldest else { continue };
+            match segment.drop_oldest() {
+                0 => {
+                    self.chunk_order.push_back(handle);
+                    self.queue_behind(handle, true);
+                }
+                bytes => freed += bytes,
+            }
+        }
+        freed >= need
+    }
+}
+
+/// What all handles of a `LogSet` share.
+pub(crate) struct Shared<E: Env> {
+    pub(crate) env: E,
+    pub(crate) config: LogSetConfig,
+    pub(crate) state: RefCell<State<E>>,
+    /// Anything that a cold procedure may wait for has changed.
+    pub(crate) signal: Signal,
+    pub(crate) files: FilesLru<FileOf<E>>,
+    pub(crate) notifier: RefCell<Option<Rc<dyn Fn()>>>,
+    /// A `flush` is running, which needs no notice.
+    pub(crate) flushing: Cell<bool>,
+}
+
+impl<E: Env> Shared<E> {
+    /// Notes the first fatal error; nothing is written from now on.
+    pub(crate) fn poison(&self, reason: FatalReason, detail: String) {
+        {
+            let mut state = self.state.borrow_mut();
+            if state.fatal.is_none() {
+                state.fatal = Some((reason, detail));
+            }
+        }
+        self.wake();
+    }
+
+    /// As `poison`, when the error is fatal.
+    pub(crate) fn poison_by(&self, error: &Error) {
+        if let Error::Fatal { reason, detail } = error {
+            self.poison(*reason, detail.clone());
+        }
+    }
+
+    pub(crate) fn is_poisoned(&self) -> bool {
+        self.state.borrow().fatal.is_some()
+    }
+
+    /// The fatal error as an `Err`, if there is one.
+    pub(crate) fn check(&self) -> super::Result<()> {
+        match &self.state.borrow().fatal {
+            Some((reason, detail)) => {
+                Err(Error::Fatal { reason: *reason, detail: detail.clone() })
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Wakes waiting procedures and, outside of a flush, the pump.
+    pub(crate) fn wake(&self) {
+        self.signal.notify();
+        if !self.flushing.get() {
+            let notifier = self.notifier.borrow().clone();
+            if let Some(notify) = notifier {
+                notify();
+            }
+        }
+    }
+}

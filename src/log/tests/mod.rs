@@ -1,0 +1,1 @@
+//! Tests of the whole layer on the simulated machine.

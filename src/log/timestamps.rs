@@ -1,0 +1,183 @@
+//! Offsets by timestamp: the segment by its largest timestamp, the place in it
+//! by the time index, the record by reading. Answers exactly what a scan of
+//! all records would: the first with a timestamp of at least the wanted one.
+
+use std::borrow::Cow;
+use std::rc::Rc;
+
+use super::error::{Error, Result};
+use super::segment::index::{TIME_ENTRY, TimeEntry};
+use super::segment::names::Kind;
+use super::set::{ColdRead, LogHandle, ReadOutcome, Slices, TimestampOffset};
+use super::state::Shared;
+use crate::io::Env;
+use crate::model::{Offset, Timestamp};
+use crate::record::{BatchView, RecordIter, decompress};
+
+/// Bytes looked at at once.
+const STEP_BYTES: usize = 256 * 1024;
+/// Largest decompressed batch, in bytes.
+const DECOMPRESSED_MAX: usize = 256 << 20;
+
+impl<E: Env> Shared<E> {
+    /// See `LogSet::offset_for_timestamp`.
+    pub(crate) async fn offset_for_timestamp(
+        self: &Rc<Self>,
+        handle: LogHandle,
+        timestamp: Timestamp,
+        upper: Offset,
+    ) -> Result<Option<TimestampOffset>> {
+        let (start, segments) = self.segments_by_time(handle).await?;
+        for (base, end, largest) in segments {
+            if largest < timestamp || end <= start {
+                continue;
+            }
+            let from = self.skip_older(handle, base, timestamp).await?.max(start);
+            let mut at = from;
+            while at < end.min(upper) {
+                let read = ColdRead { handle, from: at, upper, max_bytes: STEP_BYTES, at_least_one: true };
+                let pieces = match self.read(read) {
+                    ReadOutcome::Hot(pieces) => pieces,
+                    ReadOutcome::Cold(read) => self.read_cold(read).await?,
+                    ReadOutcome::Empty | ReadOutcome::OutOfRange => return Ok(None),
+                };
+                if pieces.is_empty() {
+                    return Ok(None);
+                }
+                let bytes = joined(&pieces);
+                let mut rest: &[u8] = &bytes;
+                while let Ok((batch, left)) = BatchView::parse(rest) {
+                    if batch.max_timestamp() >= timestamp {
+                        let found = self.first_record(handle, base, &batch, timestamp, start)?;
+                        if found.is_some() {
+                            return Ok(found);
+                        }
+                    }
+                    at = batch.last_offset().plus(1);
+                    rest = &rest[rest.len() - left..];
+                }
+                if self.env.slice_over() {
+                    self.env.pause().await;
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// First readable offset, and each segment with its end and its largest
+    /// timestamp, oldest first.
+    async fn segments_by_time(
+        &self,
+        handle: LogHandle,
+    ) -> Result<(Offset, Vec<(Offset, Offset, Timestamp)>)> {
+        let (start, closed, open) = {
+            let state = self.state.borrow();
+            let log = state.log(handle).ok_or(Error::Gone)?;
+            let closed: Vec<_> = log.closed.iter().map(|(base, s)| (*base, *s)).collect();
+            let open: Vec<_> = log
+                .open
+                .iter()
+                .map(|s| (s.base, s.end_offset, s.index.max_timestamp()))
+                .collect();
+            (log.log_start, closed, open)
+        };
+        let mut out = Vec::with_capacity(closed.len() + open.len());
+        for (base, segment) in closed {
+            let largest = match segment.max_timestamp {
+                Some(largest) => largest,
+                None => self.load_largest(handle, base).await?,
+            };
+            out.push((base, segment.end, largest));
+        }
+        out.extend(open);
+        Ok((start, out))
+    }
+
+    /// Largest timestamp of a closed segment: the last entry of its time index.
+    async fn load_largest(&self, handle: LogHandle, base: Offset) -> Result<Timestamp> {
+        let entry = self
+            .search_index(handle, base, Kind::TimeIndex, TIME_ENTRY, None, |_| true)
+            .await?;
+        let largest = entry.map_or(Timestamp::NONE, |bytes| TimeEntry::decode(&bytes).timestamp);
+        if let Some(log) = self.state.borrow_mut().log_mut(handle) {
+            if let Some(segment) = log.closed.get_mut(&base) {
+                segment.max_timestamp = Some(largest);
+            }
+        }
+        Ok(largest)
+    }
+
+    /// The offset up to which the time index says that all is older.
+    async fn skip_older(
+        &self,
+        handle: LogHandle,
+        base: Offset,
+        timestamp: Timestamp,
+    ) -> Result<Offset> {
+        let flushed = {
+            let state = self.state.borrow();
+            let log = state.log(handle).ok_or(Error::Gone)?;
+            match log.segment(base) {
+                Some(open) => {
+                    let pending = open.index.pending_times();
+                    let n = pending.partition_point(|e| e.timestamp < timestamp);
+                    if let Some(n) = n.checked_sub(1) {
+                        return Ok(base.plus(i64::from(pending[n].relative) + 1));
+                    }
+                    Some(open.index.flushed().1)
+                }
+                None => None,
+            }
+        };
+        let entry = self
+            .search_index(handle, base, Kind::TimeIndex, TIME_ENTRY, flushed, |bytes| {
+                TimeEntry::decode(bytes).timestamp < timestamp
+            })
+            .await?;
+        Ok(entry.map_or(base, |bytes| {
+            base.plus(i64::from(TimeEntry::decode(&bytes).relative) + 1)
+        }))
+    }
+
+    fn first_record(
+        &self,
+        handle: LogHandle,
+        base: Offset,
+        batch: &BatchView<'_>,
+        timestamp: Timestamp,
+        start: Offset,
+    ) -> Result<Option<TimestampOffset>> {
+        let corrupt = |what| Error::Corrupt {
+            path: self.path(handle, base, Kind::Log).unwrap_or_default(),
+            position: 0,
+            offset: batch.base_offset(),
+            what,
+        };
+        let codec = batch.compression().map_err(|_| corrupt("an unknown compression"))?;
+        let records = decompress(codec, batch.records(), DECOMPRESSED_MAX)
+            .map_err(|_| corrupt("records that do not decompress"))?;
+        let append_time = batch.timestamp_type() == crate::record::TimestampType::LogAppendTime;
+        for record in RecordIter::new(&records, batch.record_count()) {
+            let record = record.map_err(|_| corrupt("a record that does not parse"))?;
+            let own = if append_time {
+                batch.max_timestamp()
+            } else {
+                Timestamp(batch.base_timestamp().0 + record.timestamp_delta)
+            };
+            let offset = batch.base_offset().plus(i64::from(record.offset_delta));
+            if own >= timestamp && offset >= start {
+                let epoch = batch.leader_epoch();
+                return Ok(Some(TimestampOffset { offset, timestamp: own, epoch }));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Consecutive pieces as one slice, copied only when there are several.
+fn joined(pieces: &Slices) -> Cow<'_, [u8]> {
+    match pieces.as_slice() {
+        [one] => Cow::Borrowed(one),
+        many => Cow::Owned(many.iter().flat_map(|p| p.iter().copied()).collect()),
+    }
+}
