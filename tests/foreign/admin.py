@@ -27,7 +27,7 @@ def kcat_lists_brokers_and_topics(c: Context) -> None:
 
 
 def confluent_admin(c: Context) -> None:
-    admin = AdminClient({"bootstrap.servers": c.bootstrap})
+    admin = AdminClient({"bootstrap.servers": c.bootstrap, "log_level": 0})
     new = NewTopic("by-confluent", 2, 1, config={"retention.ms": "86400000"})
     admin.create_topics([new])["by-confluent"].result(30)
     _expect(KafkaError.TOPIC_ALREADY_EXISTS, admin.create_topics([new])["by-confluent"])

@@ -45,7 +45,7 @@ class Context:
 
     def create(self, topic: str, partitions: int = 1, **config: str) -> None:
         """Creates a topic through confluent-kafka; an underscore in a config's name stands for a dot."""
-        admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 3})
+        admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
         config = {key.replace("_", "."): value for key, value in config.items()}
         new = NewTopic(topic, partitions, 1, config=config)
         admin.create_topics([new], operation_timeout=30)[topic].result(60)

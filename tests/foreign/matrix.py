@@ -26,7 +26,7 @@ def consumers_of(producer: int, codec: int, clients: int, full: bool) -> list[in
 def create_topics(bootstrap: str, names: list[str], partitions: int) -> None:
     """Creates the topics and waits until the broker says that they exist."""
     # The client is kept until all have answered: its end would cancel the requests.
-    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 3})
+    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
     created = admin.create_topics([NewTopic(name, partitions, 1) for name in names], operation_timeout=30)
     for future in created.values():
         future.result(60)

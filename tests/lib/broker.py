@@ -104,7 +104,7 @@ class Broker:
 
     def log_tail(self, lines: int = 40) -> str:
         text = self.log.read_text(errors="replace") if self.log.exists() else ""
-        return "\n".join(text.splitlines()[-lines:])
+        return "\n".join(line[:300] for line in text.splitlines()[-lines:])
 
     def __enter__(self):
         return self
@@ -119,7 +119,7 @@ class BrokerFailed(AssertionError):
     """The broker did not start or stop as it must."""
 
     def __init__(self, message: str, broker: Broker):
-        super().__init__(f"{message}\n{broker.log_tail()}")
+        super().__init__(f"{message}; {broker.log_tail(1)}")
 
 
 def answers(port: int) -> bool:

@@ -66,20 +66,18 @@ class Rig:
     def power_off(self) -> None:
         """Takes the layers apart; whatever still uses the disk must have ended before."""
         if self.mounted:
-            # With the power off ext4 may refuse a plain unmount; a lazy one ends when the last user is gone.
-            if subprocess.run(["umount", str(self.mount)], capture_output=True).returncode != 0:
-                _run("umount", "--lazy", str(self.mount))
+            _unmount(self.mount)
             self.mounted = False
         if self.loop is not None:
             _run("losetup", "--detach", self.loop)
             self._await_detached()
             self.loop = None
         if self.cutfs is not None:
+            _unmount(self.fuse)
             self.cutfs.stdin.close()
             try:
                 self.cutfs.wait(20)
             except subprocess.TimeoutExpired:
-                _run("umount", "--lazy", str(self.fuse))
                 self.cutfs.kill()
                 self.cutfs.wait()
             self.cutfs = None
@@ -98,6 +96,24 @@ class Rig:
 
     def __exit__(self, *_):
         self.power_off()
+
+
+def _unmount(path: Path) -> None:
+    """Unmounts what nobody should use any more.
+
+    The kernel lets go of files a little after their process has ended, above all of those that an io_uring held, so
+    a refusal is tried again; a lazy unmount is the last resort.
+    """
+    deadline = time.monotonic() + 10
+    while True:
+        try:
+            _run("umount", str(path))
+            return
+        except AssertionError:
+            if time.monotonic() > deadline:
+                _run("umount", "--lazy", str(path))
+                return
+            time.sleep(0.05)
 
 
 def _read(path: Path) -> str:
