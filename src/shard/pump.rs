@@ -107,6 +107,8 @@ pub struct Pump<H: ConnectionHandler, R: RoundEnd> {
     now: Duration,
     swept_at: Duration,
     accepting: bool,
+    /// The ring still has the listener.
+    listening: bool,
     /// How long the last waits for work were: decides whether to look again.
     wait_average: Duration,
     counters: PumpCounters,
@@ -158,6 +160,7 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
             now,
             swept_at: now,
             accepting: true,
+            listening: true,
             wait_average: Duration::ZERO,
             counters: PumpCounters::default(),
         }
@@ -277,7 +280,7 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
                 };
                 crate::io::env::Task::detach(self.runtime.env().spawn(again));
             }
-            Event::Unlistened { .. } => {}
+            Event::Unlistened { .. } => self.listening = false,
             Event::Received { conn, data } => {
                 let now = self.now;
                 if let Some(connection) = self.connection(conn) {
@@ -560,7 +563,7 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
             self.close(id, "the broker is stopping");
         }
         let until = env.monotonic() + Duration::from_secs(1);
-        while self.open > 0 && env.monotonic() < until {
+        while (self.open > 0 || self.listening) && env.monotonic() < until {
             self.round()?;
             env.pause().await;
         }
