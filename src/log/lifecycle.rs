@@ -226,6 +226,7 @@ impl<E: Env> Shared<E> {
             }
             self.settle(class).await?;
         }
+        self.sync_os_journal().await?;
         self.write_checkpoint().await
     }
 

@@ -261,7 +261,8 @@ impl<E: Env> Shared<E> {
         (mut pos, bytes): (u64, Vec<u8>),
         (closing, sync): (bool, bool),
     ) -> Result<()> {
-        if bytes.is_empty() && !closing {
+        // Entries written before, without a sync, count too.
+        if bytes.is_empty() && !closing && (!sync || pos == 0) {
             return Ok(());
         }
         let path = self.path(handle, base, kind)?;
