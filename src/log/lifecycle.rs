@@ -26,9 +26,7 @@ impl<E: Env> Shared<E> {
     /// See `LogSet::create`.
     pub(crate) async fn create(self: &Rc<Self>, known: &KnownLog) -> Result<LogHandle> {
         let dir = self.config.data_dir.join(known.dir_name());
-        self.signal
-            .wait(|| (!self.state.borrow().leaving.contains(&dir)).then_some(()))
-            .await;
+        self.signal.wait(|| (!self.state.borrow().leaving.contains(&dir)).then_some(())).await;
         // What an earlier incarnation left under the name goes first.
         if self.env.fs().read_dir(&dir).await.is_ok_and(|found| !found.is_empty()) {
             self.put_aside(&dir, known.log_id.0 ^ self.env.random()).await?;

@@ -161,7 +161,8 @@ impl<E: Env> Dispatcher<E> {
 }
 
 fn decode<R: WireRequest>(to: ReplyTo, reader: Reader<'_>) -> Result<R, String> {
-    R::decode(reader.with_budget(COLD_REQUEST_BYTES_MAX), to.version).map_err(|e| format!("{} version {}: {e}", R::NAME, to.version))
+    R::decode(reader.with_budget(COLD_REQUEST_BYTES_MAX), to.version)
+        .map_err(|e| format!("{} version {}: {e}", R::NAME, to.version))
 }
 
 impl<E: Env> ConnectionHandler for Dispatcher<E> {
@@ -255,9 +256,9 @@ impl<E: Env> ConnectionHandler for Dispatcher<E> {
         }
     }
 
-    fn forget(&self, place: Place, pending: Pending) {
+    fn forget(&self, _place: Place, pending: Pending) {
         if let Pending::Fetch(fetch) = pending {
-            fetch.forget(&self.context, place);
+            fetch.forget(&self.context);
         }
     }
 }

@@ -9,8 +9,8 @@ use std::rc::Rc;
 use millstream::io::sim::Crash;
 use millstream::log::{DurabilityClass, KnownLog};
 use millstream::model::{LeaderEpoch, LogId, Offset, ProducerId};
-use millstream::partition::{Acks, producer_batch};
 use millstream::partition::producers::ProducerStates;
+use millstream::partition::{Acks, producer_batch};
 use millstream::record::BatchSummary;
 
 /// One batch as it was appended.

@@ -138,8 +138,7 @@ fn frames_count_only_at_the_end_of_their_moment() {
 
 #[test]
 fn a_tail_replaces_what_is_above_its_floor_and_stale_ones_do_nothing() {
-    let floor =
-        Floor { segment: 7, pos: 4096, boundary_pos: 4000, boundary_offset: 40 };
+    let floor = Floor { segment: 7, pos: 4096, boundary_pos: 4000, boundary_offset: 40 };
     let mut r = Replay::new(floor);
     let tail = |pos: u64, boundary: i64, end: i64| FrameHeader {
         base_offset: Offset(boundary),
