@@ -71,7 +71,6 @@ pub(crate) async fn rebuild<E: Env>(
         boundary_pos: boundary.pos,
         boundary_offset: boundary.offset.0,
     };
-    let created = Some(active.base);
     let closed = segments.closed;
     let handle = shared.state.borrow_mut().insert(|handle| Log {
         known: known.clone(),
@@ -93,7 +92,6 @@ pub(crate) async fn rebuild<E: Env>(
         truncating: false,
         truncate_to: None,
         bytes_since_snapshot: 0,
-        created,
     });
     Ok(Recovered {
         handle,
@@ -566,7 +564,7 @@ impl<E: Env> Scan<'_, E> {
             let written = fs.write(&path, content).await;
             written.map_err(|e| Error::write(FatalReason::SegmentWrite, &path, e))?;
         }
-        Ok(())
+        self.shared.sync_dir(self.dir).await
     }
 }
 

@@ -306,6 +306,7 @@ impl<E: Env> Recovery<E> {
         for class in DurabilityClass::ALL {
             shared.settle(class).await?;
         }
+        shared.sync_page_cache_journal().await?;
         {
             let mut state = shared.state.borrow_mut();
             for journal in &mut state.journals {
