@@ -270,8 +270,12 @@ impl<E: Env> Recovery<E> {
         &self.set
     }
 
-    /// Syncs, checkpoints, starts each log's epoch in a fresh journal and
-    /// deletes the old journals: the set takes appends from now on.
+    /// Starts each log's epoch in a fresh journal, checkpoints and deletes the
+    /// old journals: the set takes appends from now on.
+    ///
+    /// The checkpoint must come after the first frames are durable: its floors
+    /// lie inside batches whose rest may be in a `TAIL` or `EXTENT` of the old
+    /// journal that begins below them, and so would not count any more.
     pub async fn finish(self) -> Result<LogSet<E>> {
         let shared = self.shared().clone();
         for ((class, shard), first) in &self.first_groups {
@@ -279,7 +283,6 @@ impl<E: Env> Recovery<E> {
                 shared.state.borrow_mut().journals[class.index()].first_group = *first;
             }
         }
-        shared.write_checkpoint().await?;
         {
             let mut state = shared.state.borrow_mut();
             for class in DurabilityClass::ALL {
