@@ -206,6 +206,7 @@ impl<E: Env> Shared<E> {
                 (log.class(), log.above_floor() == Some(0))
             };
             if clean {
+                self.cut_leftovers(handle).await?;
                 continue;
             }
             self.write_behind(handle, true).await?;
@@ -228,6 +229,18 @@ impl<E: Env> Shared<E> {
         }
         self.sync_os_journal().await?;
         self.write_checkpoint().await
+    }
+
+    /// A truncation may have left bytes behind the end of the active segment.
+    async fn cut_leftovers(&self, handle: LogHandle) -> Result<()> {
+        let (path, end, truncated) = {
+            let state = self.state.borrow();
+            let log = state.log(handle).ok_or(Error::Gone)?;
+            let segment = log.active();
+            (names::path(&log.dir, segment.base, Kind::Log), segment.end_pos, log.round > 0)
+        };
+        let longer = truncated && self.env.fs().len(&path).await.is_ok_and(|len| len > end);
+        if longer { self.cut_file(handle).await } else { Ok(()) }
     }
 
     /// Makes the active segment's file end where its batches end.

@@ -43,7 +43,8 @@ pub(crate) async fn rebuild<E: Env>(
     }
     rewriter.end(&replay).await?;
     let segments = sweep(&shared, &dir, &replay).await?;
-    let log_start = super::recovery::entry_start(entry.as_ref());
+    // Class `os` may lose more than was below its log start.
+    let log_start = super::recovery::entry_start(entry.as_ref()).min(replay.end.offset);
     let mut epochs = EpochCache::default();
     for (epoch, start) in entry.iter().flat_map(|e| &e.epochs) {
         epochs.assign(LeaderEpoch(*epoch), Offset(*start));
