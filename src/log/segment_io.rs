@@ -262,7 +262,15 @@ impl<E: Env> Shared<E> {
         };
         let closing = below.is_none();
         self.write_index(handle, base, Kind::Index, bytes.offset, (closing, sync)).await?;
-        self.write_index(handle, base, Kind::TimeIndex, bytes.time, (closing, sync)).await
+        self.write_index(handle, base, Kind::TimeIndex, bytes.time, (closing, sync)).await?;
+        if !sync {
+            return Ok(());
+        }
+        // A cut may keep the name of one index and lose that of the other.
+        let dir = self.state.borrow().log(handle).ok_or(Error::Gone)?.dir.clone();
+        let synced = self.sync_dir(&dir).await;
+        // A deletion may have taken the directory away meanwhile.
+        if self.state.borrow().log(handle).is_none() { Err(Error::Gone) } else { synced }
     }
 
     async fn write_index(
