@@ -94,6 +94,7 @@ pub(crate) async fn rebuild<E: Env>(
         truncating: false,
         truncate_to: None,
         bytes_since_snapshot: 0,
+        snapshots: 0,
     });
     Ok(Recovered {
         handle,
