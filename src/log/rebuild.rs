@@ -424,6 +424,10 @@ impl<E: Env> Scan<'_, E> {
                 }
             }
         }
+        if segments.closed.range(floor..).next().is_some() {
+            // Their index files may be new names.
+            self.shared.sync_dir(self.dir).await?;
+        }
         let base = segments.active;
         let trusted = (base == floor).then_some(self.trusted.boundary_pos);
         let (index, straddle) = self.segment(base, replay.end, trusted).await?;
