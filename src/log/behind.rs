@@ -258,10 +258,10 @@ impl<E: Env> Shared<E> {
         (from, to): (u64, u64),
         class: DurabilityClass,
     ) {
-        if armed(Bug::AcknowledgeOnExtentAlone) {
-            if let Some(log) = self.state.borrow_mut().log_mut(handle) {
-                log.bypass_flight = None;
-            }
+        if armed(Bug::AcknowledgeOnExtentAlone)
+            && let Some(log) = self.state.borrow_mut().log_mut(handle)
+        {
+            log.bypass_flight = None;
         }
         loop {
             match self.bypass_once(handle, base, (from, to), class).await {

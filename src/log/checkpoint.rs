@@ -31,11 +31,6 @@ impl Floor {
     pub(crate) const fn start_of(segment: i64) -> Self {
         Self { segment, pos: 0, boundary_pos: 0, boundary_offset: segment }
     }
-
-    /// Whether a segment position lies below.
-    pub(crate) fn covers(&self, segment: i64, pos: u64) -> bool {
-        (segment, pos) < (self.segment, self.pos)
-    }
 }
 
 /// One log.

@@ -146,13 +146,14 @@ impl<E: Env> Shared<E> {
         bytes: Vec<u8>,
         at: Offset,
     ) -> Result<()> {
-        let result = self.store_snapshot(handle, bytes, at).await;
+        let result = self.counted_snapshot(handle, bytes, at).await;
         // A deletion may take the directory away at any step of this.
         let gone = result.is_err() && self.state.borrow().log(handle).is_none();
         if gone { Err(Error::Gone) } else { result }
     }
 
-    async fn store_snapshot(&self, handle: LogHandle, bytes: Vec<u8>, at: Offset) -> Result<()> {
+    /// Counted while it is under way, so that a truncation can wait for it.
+    async fn counted_snapshot(&self, handle: LogHandle, bytes: Vec<u8>, at: Offset) -> Result<()> {
         let (dir, round) = {
             let mut state = self.state.borrow_mut();
             let log = state.log_mut(handle).ok_or(Error::Gone)?;

@@ -259,23 +259,23 @@ impl<E: Env> Shared<E> {
     pub(crate) async fn queue_tail(self: &Rc<Self>, handle: LogHandle) -> Result<()> {
         loop {
             self.journaled(handle).await?;
-            let (floor, in_memory) = {
+            let (floor, in_memory, rolled) = {
                 let state = self.state.borrow();
                 let log = state.log(handle).ok_or(Error::Gone)?;
-                if log.open.len() > 1 || log.active().base.0 != log.floor.segment {
-                    // It rolled meanwhile: its floor has to rise, not its tail.
-                    drop(state);
-                    self.write_behind(handle, false).await?;
-                    let class = self.class_of(handle)?;
-                    let floor = self.committed_floor(handle, class).await?;
-                    self.sync_below(handle, &floor, true).await?;
-                    if let Some(log) = self.state.borrow_mut().log_mut(handle) {
-                        log.floor = floor;
-                    }
-                    continue;
-                }
-                (log.floor, log.active().head().max(log.floor.pos))
+                let rolled = log.open.len() > 1 || log.active().base.0 != log.floor.segment;
+                (log.floor, log.active().head().max(log.floor.pos), rolled)
             };
+            if rolled {
+                // It rolled meanwhile: its floor has to rise, not its tail.
+                self.write_behind(handle, false).await?;
+                let class = self.class_of(handle)?;
+                let floor = self.committed_floor(handle, class).await?;
+                self.sync_below(handle, &floor, true).await?;
+                if let Some(log) = self.state.borrow_mut().log_mut(handle) {
+                    log.floor = floor;
+                }
+                continue;
+            }
             let base = Offset(floor.segment);
             let beginning = if in_memory > floor.pos {
                 self.read_range(handle, base, floor.pos, in_memory).await?

@@ -172,7 +172,9 @@ impl<E: Env> Recovery<E> {
             let mut after = chain;
             let mut frames: Vec<(FrameHeader, u64, Option<String>)> = Vec::new();
             let want_names = armed(Bug::FrameMatchedByTopicName);
-            while !first_is_lost {
+            // A loop that ends by what it reads, unless there is nothing to read.
+            let mut reading = !first_is_lost;
+            while reading {
                 let target = bytes.len() as u64 + READ_BYTES;
                 load(&shared, &self.files[index], &mut bytes, target).await?;
                 let complete = bytes.len() as u64 >= self.files[index].len;
@@ -189,9 +191,7 @@ impl<E: Env> Recovery<E> {
                         frames.push((frame.header, at, name));
                     },
                 );
-                if stop == Stop::Bad || complete {
-                    break;
-                }
+                reading = stop != Stop::Bad && !complete;
             }
             if after != chain {
                 broken.remove(&key);

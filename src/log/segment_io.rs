@@ -58,10 +58,10 @@ impl<E: Env> Shared<E> {
             .map_err(|e| Error::io(&path, e))?;
         if is_new {
             self.sync_dir(&dir).await?;
-            if let Some(log) = self.state.borrow_mut().log_mut(handle) {
-                if let Some(segment) = log.segment_mut(base) {
-                    segment.created = true;
-                }
+            if let Some(log) = self.state.borrow_mut().log_mut(handle)
+                && let Some(segment) = log.segment_mut(base)
+            {
+                segment.created = true;
             }
         }
         Ok(file)

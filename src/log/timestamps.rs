@@ -96,10 +96,10 @@ impl<E: Env> Shared<E> {
         let entry =
             self.search_index(handle, base, Kind::TimeIndex, TIME_ENTRY, None, |_| true).await?;
         let largest = entry.map_or(Timestamp::NONE, |bytes| TimeEntry::decode(&bytes).timestamp);
-        if let Some(log) = self.state.borrow_mut().log_mut(handle) {
-            if let Some(segment) = log.closed.get_mut(&base) {
-                segment.max_timestamp = Some(largest);
-            }
+        if let Some(log) = self.state.borrow_mut().log_mut(handle)
+            && let Some(segment) = log.closed.get_mut(&base)
+        {
+            segment.max_timestamp = Some(largest);
         }
         Ok(largest)
     }

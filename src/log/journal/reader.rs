@@ -188,7 +188,7 @@ impl Replay {
         }
         let Some(last) = self.pieces.last_mut() else {
             // Nothing above the floor is left; below it nothing is dropped.
-            self.to_floor();
+            self.back_to_floor();
             return;
         };
         self.segment = last.segment;
@@ -201,7 +201,7 @@ impl Replay {
         self.end = Mark { offset: last.end, pos: last.pos + last.len };
     }
 
-    fn to_floor(&mut self) {
+    fn back_to_floor(&mut self) {
         self.segment = Offset(self.floor.segment);
         self.end =
             Mark { offset: Offset(self.floor.boundary_offset), pos: self.floor.boundary_pos };
@@ -212,7 +212,8 @@ impl Replay {
         // the high watermark. Going down is safe, because the journal loses
         // its oldest frames first: all that followed this one is still there.
         let stale = frame.segment.0 < self.oldest;
-        if stale || frame.position % GROUP_ALIGN as u64 != 0 || frame.aux > frame.position {
+        if stale || !frame.position.is_multiple_of(GROUP_ALIGN as u64) || frame.aux > frame.position
+        {
             return;
         }
         let len = u64::from(frame.payload_len);
@@ -245,7 +246,7 @@ impl Replay {
                 self.segment = last.segment;
                 self.end = Mark { offset: last.end, pos: last.pos + last.len };
             }
-            None => self.to_floor(),
+            None => self.back_to_floor(),
         }
     }
 }

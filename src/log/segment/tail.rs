@@ -200,7 +200,7 @@ impl OpenSegment {
             start >= block_of(self.head) && end <= self.end_pos,
             "{start}..{end} not in memory"
         );
-        for chunk in self.from_chunk(start) {
+        for chunk in self.chunks_from(start) {
             if chunk.pos >= end {
                 break;
             }
@@ -212,7 +212,7 @@ impl OpenSegment {
         }
     }
 
-    fn from_chunk(&self, pos: u64) -> impl Iterator<Item = &Chunk> {
+    fn chunks_from(&self, pos: u64) -> impl Iterator<Item = &Chunk> {
         let first = self.chunks.partition_point(|c| c.pos + c.bytes.capacity() as u64 <= pos);
         self.chunks.range(first..)
     }
