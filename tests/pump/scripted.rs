@@ -19,13 +19,13 @@ use millstream::shard::{
 };
 
 #[derive(Clone, Default)]
-pub struct Log {
-    pub flooded: Arc<AtomicU64>,
+pub(crate) struct Log {
+    pub(crate) flooded: Arc<AtomicU64>,
     at: Arc<Mutex<HashMap<String, u64>>>,
 }
 
 impl Log {
-    pub fn take(&self, request: &str) -> u64 {
+    pub(crate) fn take(&self, request: &str) -> u64 {
         self.at.lock().unwrap().remove(request).expect("it was served")
     }
 }
@@ -122,23 +122,23 @@ impl RoundEnd for NoLogs {
     }
 }
 
-pub struct Pools {
-    pub receive: Pool,
-    pub send: Pool,
+pub(crate) struct Pools {
+    pub(crate) receive: Pool,
+    pub(crate) send: Pool,
 }
 
-pub struct Shard {
-    pub address: SocketAddr,
-    pub log: Log,
-    pub pools: Pools,
+pub(crate) struct Shard {
+    pub(crate) address: SocketAddr,
+    pub(crate) log: Log,
+    pub(crate) pools: Pools,
     /// Bytes of the receive pool that the ring itself holds.
-    pub receive_idle: usize,
+    pub(crate) receive_idle: usize,
     stopper: Stopper,
     thread: ShardThread<()>,
 }
 
 impl Shard {
-    pub fn start(limits: Limits) -> Self {
+    pub(crate) fn start(limits: Limits) -> Self {
         let receive = Pool::new("receive", 64 << 20).unwrap();
         let send = Pool::new("send", 4 << 20).unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -177,7 +177,7 @@ impl Shard {
     }
 
     /// Stops the shard; how long that took.
-    pub fn stop(self) -> Duration {
+    pub(crate) fn stop(self) -> Duration {
         let start = Instant::now();
         self.stopper.stop();
         self.thread.join().unwrap();
@@ -185,11 +185,11 @@ impl Shard {
     }
 }
 
-pub fn frame(body: &[u8]) -> Vec<u8> {
+pub(crate) fn frame(body: &[u8]) -> Vec<u8> {
     [&u32::try_from(body.len()).unwrap().to_be_bytes()[..], body].concat()
 }
 
-pub fn read_frame(stream: &mut TcpStream) -> Vec<u8> {
+pub(crate) fn read_frame(stream: &mut TcpStream) -> Vec<u8> {
     let mut length = [0; 4];
     stream.read_exact(&mut length).unwrap();
     let mut body = vec![0; u32::from_be_bytes(length) as usize];
