@@ -151,8 +151,12 @@ async fn incarnation(env: SimEnv, shared: &Shared, sim: &Sim, last: bool) -> End
         })
         .detach();
     }
+    let full_until = env.monotonic() + Duration::from_millis(200);
     while left.get() > 0 {
         env.sleep(Duration::from_millis(1)).await;
+        if env.monotonic() > full_until {
+            sim.faults(NODE, |f| f.set_capacity(None));
+        }
     }
     if shard.dead.get() {
         return End::Fatal;
