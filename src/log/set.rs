@@ -208,14 +208,7 @@ impl<E: Env> LogSet<E> {
 
     /// Does what `read` could not do from memory.
     pub async fn read_cold(&self, read: ColdRead) -> Result<Slices> {
-<<<<<<< HEAD
         self.shared.gone_or(read.handle, self.shared.read_cold(read).await)
-=======
-        let result = self.shared.read_cold(read).await;
-        // A deletion may take the files away at any step of this.
-        let gone = result.is_err() && self.shared.state.borrow().log(read.handle).is_none();
-        if gone { Err(super::Error::Gone) } else { result }
->>>>>>> sim
     }
 
     /// First record below `upper` with a timestamp of at least `timestamp`.
