@@ -253,7 +253,7 @@ fn c106_delete_topics() {
     assert_ne!(again, a);
     let logs: Vec<_> =
         world.image.topic("a_x").unwrap().partitions.iter().map(|p| p.log_id).collect();
-    assert_eq!(logs, [LogId(3), LogId(4)]);
+    assert_eq!(logs, [LogId(4), LogId(5)]);
 }
 
 #[test]

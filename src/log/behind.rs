@@ -112,6 +112,7 @@ impl<E: Env> Shared<E> {
         self.claim(handle).await?;
         let result = self.write_behind_claimed(handle, evict).await;
         self.release(handle);
+        let result = self.gone_or(handle, result);
         if result.is_ok() {
             self.state.borrow_mut().no_space = false;
         }

@@ -26,6 +26,7 @@ impl<E: Env> Shared<E> {
     /// See `LogSet::create`.
     pub(crate) async fn create(self: &Rc<Self>, known: &KnownLog) -> Result<LogHandle> {
         let dir = self.config.data_dir.join(known.dir_name());
+        self.signal.wait(|| (!self.state.borrow().leaving.contains(&dir)).then_some(())).await;
         // What an earlier incarnation left under the name goes first.
         if self.env.fs().read_dir(&dir).await.is_ok_and(|found| !found.is_empty()) {
             self.put_aside(&dir, known.log_id.0 ^ self.env.random()).await?;
@@ -69,11 +70,16 @@ impl<E: Env> Shared<E> {
             let mut state = self.state.borrow_mut();
             let log = state.log(handle).map(|_| handle.slot as usize).ok_or(Error::Gone)?;
             state.bypassing.retain(|h| *h != handle);
-            state.logs.remove(log)
+            let log = state.logs.remove(log);
+            state.leaving.push(log.dir.clone());
+            log
         };
         self.files.forget(handle, |_| false);
         self.wake();
-        self.put_aside(&log.dir, log.known.log_id.0).await
+        let aside = self.put_aside(&log.dir, log.known.log_id.0).await;
+        self.state.borrow_mut().leaving.retain(|dir| *dir != log.dir);
+        self.signal.notify();
+        aside
     }
 
     /// Renames a directory out of the way, durably, and has it unlinked.
@@ -226,6 +232,7 @@ impl<E: Env> Shared<E> {
             }
             self.settle(class).await?;
         }
+        self.sync_os_journal().await?;
         self.write_checkpoint().await
     }
 

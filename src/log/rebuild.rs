@@ -56,6 +56,7 @@ pub(crate) async fn rebuild<E: Env>(
         epochs,
         trusted: entry.as_ref().map_or(Floor::start_of(0), |e| e.floor),
         wanted_from: snapshot.as_ref().map_or(log_start, |(at, _)| *at),
+        epochs_from: entry.as_ref().map_or(Floor::start_of(0), |e| e.floor),
         batches: Vec::new(),
     };
     let active = scan.all(&segments, &replay).await?;
@@ -399,6 +400,8 @@ struct Scan<'a, E: Env> {
     trusted: Floor,
     /// Batches from here on go to the producers' state.
     wanted_from: Offset,
+    /// The checkpoint's epochs end here; later ones follow from the batches.
+    epochs_from: Floor,
     batches: Vec<RecoveredBatch>,
 }
 
@@ -411,9 +414,14 @@ impl<E: Env> Scan<'_, E> {
             if *base >= floor {
                 let (mut index, _) = self.segment(*base, end, None).await?;
                 self.close_index(*base, &mut index).await?;
-            } else if segment.end > self.wanted_from {
-                // Its indexes are synced; only the producers want its batches.
-                self.segment(*base, end, Some(segment.len)).await?;
+            } else if segment.end > self.wanted_from || base.0 >= self.epochs_from.segment {
+                // Its indexes are synced; only producers and epochs want it, so
+                // damage in it harms its readers and not the start.
+                if let Err(error @ Error::Fatal { .. }) =
+                    self.segment(*base, end, Some(segment.len)).await
+                {
+                    tracing::error!(%error, "a closed segment is damaged");
+                }
             }
         }
         let base = segments.active;
@@ -437,6 +445,12 @@ impl<E: Env> Scan<'_, E> {
         let file = file.map_err(|e| Error::io(&path, e))?;
         let block = block_of(end.pos);
         let interval = self.known.config.index_interval_bytes;
+        let known = match self.epochs_from.segment.cmp(&base.0) {
+            std::cmp::Ordering::Less => 0,
+            std::cmp::Ordering::Equal => self.epochs_from.boundary_pos,
+            std::cmp::Ordering::Greater => u64::MAX,
+        };
+        let trusted = trusted.map(|limit| limit.min(known));
         let (mut index, from) = match trusted {
             Some(limit) if self.wanted_from > base => {
                 self.resume_index(&file, base, limit.min(block)).await?

@@ -129,7 +129,8 @@ impl<E: Env> Shared<E> {
         };
         let mut raised = Vec::new();
         for handle in logs {
-            match self.carry(handle).await {
+            let carried = self.carry(handle).await;
+            match self.gone_or(handle, carried) {
                 Ok(true) => raised.push(handle),
                 Ok(false) | Err(Error::Gone) => {}
                 Err(error) => return Err(error),
@@ -198,18 +199,18 @@ impl<E: Env> Shared<E> {
         let all_at_once = handles.len() > SYNC_EACH_MAX;
         let mut floors = Vec::new();
         for &handle in handles {
-            let floor = match self.committed_floor(handle, class).await {
+            let floor = self.committed_floor(handle, class).await;
+            let floor = match self.gone_or(handle, floor) {
                 Ok(floor) => floor,
                 Err(Error::Gone) => continue,
                 Err(error) => return Err(error),
             };
-            let base = Offset(floor.segment);
-            self.write_indexes(handle, base, Some(floor.boundary_pos), !all_at_once).await?;
-            let file = self.segment_file(handle, base).await?;
-            if !all_at_once {
-                self.sync_file(&file).await?;
+            let synced = self.sync_below(handle, &floor, !all_at_once).await;
+            match self.gone_or(handle, synced) {
+                Ok(()) => floors.push((handle, floor)),
+                Err(Error::Gone) => {}
+                Err(error) => return Err(error),
             }
-            floors.push((handle, floor));
         }
         if all_at_once && !armed(Bug::NoSegmentSyncBeforeRecycle) {
             let dir = &self.config.data_dir;
@@ -221,7 +222,8 @@ impl<E: Env> Shared<E> {
                 Some(log) => log.floor = floor,
                 None => continue,
             }
-            match self.queue_tail(handle).await {
+            let queued = self.queue_tail(handle).await;
+            match self.gone_or(handle, queued) {
                 Ok(()) | Err(Error::Gone) => {}
                 Err(error) => return Err(error),
             }
@@ -266,7 +268,7 @@ impl<E: Env> Shared<E> {
                     self.write_behind(handle, false).await?;
                     let class = self.class_of(handle)?;
                     let floor = self.committed_floor(handle, class).await?;
-                    self.sync_segment(handle, &floor).await?;
+                    self.sync_below(handle, &floor, true).await?;
                     if let Some(log) = self.state.borrow_mut().log_mut(handle) {
                         log.floor = floor;
                     }
@@ -293,11 +295,12 @@ impl<E: Env> Shared<E> {
         }
     }
 
-    async fn sync_segment(&self, handle: LogHandle, floor: &Floor) -> Result<()> {
+    /// Makes a segment and its indexes ready to be trusted up to a floor.
+    async fn sync_below(&self, handle: LogHandle, floor: &Floor, sync: bool) -> Result<()> {
         let base = Offset(floor.segment);
-        self.write_indexes(handle, base, Some(floor.boundary_pos), true).await?;
+        self.write_indexes(handle, base, Some(floor.boundary_pos), sync).await?;
         let file = self.segment_file(handle, base).await?;
-        self.sync_file(&file).await
+        if sync { self.sync_file(&file).await } else { Ok(()) }
     }
 
     fn class_of(&self, handle: LogHandle) -> Result<DurabilityClass> {

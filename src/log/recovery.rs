@@ -279,6 +279,7 @@ impl<E: Env> Recovery<E> {
                 shared.state.borrow_mut().journals[class.index()].first_group = *first;
             }
         }
+        shared.sync_rebuilt_indexes().await?;
         shared.write_checkpoint().await?;
         {
             let mut state = shared.state.borrow_mut();
@@ -306,6 +307,7 @@ impl<E: Env> Recovery<E> {
         for class in DurabilityClass::ALL {
             shared.settle(class).await?;
         }
+        shared.sync_os_journal().await?;
         {
             let mut state = shared.state.borrow_mut();
             for journal in &mut state.journals {
@@ -331,6 +333,40 @@ impl<E: Env> Recovery<E> {
 }
 
 impl<E: Env> Shared<E> {
+    /// Below a floor both indexes are believed: what recovery has built anew
+    /// is synced before a checkpoint says where the floors are.
+    async fn sync_rebuilt_indexes(self: &Rc<Self>) -> Result<()> {
+        let rebuilt: Vec<_> = {
+            let state = self.state.borrow();
+            let fresh = state.logs.iter().map(|(_, log)| log).filter(|log| {
+                let index = &log.active().index;
+                !index.pending().is_empty() || !index.pending_times().is_empty()
+            });
+            fresh.map(|log| (log.handle, log.floor)).collect()
+        };
+        for (handle, floor) in rebuilt {
+            let base = crate::model::Offset(floor.segment);
+            self.write_indexes(handle, base, Some(floor.boundary_pos), true).await?;
+        }
+        Ok(())
+    }
+
+    /// Class `os`, at a start or a clean stop: what was on the medium in older
+    /// files or in segments moves to frames that only the page cache has, so
+    /// it must not be forgotten before the kernel has written these.
+    pub(crate) async fn sync_os_journal(&self) -> Result<()> {
+        let files: Vec<FileOf<E>> = {
+            let state = self.state.borrow();
+            let journal = &state.journals[DurabilityClass::Os.index()];
+            journal.full.iter().chain(&journal.active).map(|f| f.file.clone()).collect()
+        };
+        for file in files {
+            let synced = file.sync_data().await;
+            synced.map_err(|e| Error::fatal(FatalReason::Sync, file.path(), &e))?;
+        }
+        Ok(())
+    }
+
     /// A log's first frame in the fresh journal: the epoch that starts, and
     /// what lies above the floor.
     async fn restart(self: &Rc<Self>, handle: super::LogHandle) -> Result<()> {

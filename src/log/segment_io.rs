@@ -70,8 +70,18 @@ impl<E: Env> Shared<E> {
         if armed(Bug::NoDirectorySync) {
             return Ok(());
         }
-        let result = self.env.fs().sync_dir(dir).await;
-        result.map_err(|e| Error::fatal(FatalReason::Sync, dir, &e))
+        match self.env.fs().sync_dir(dir).await {
+            Ok(()) => Ok(()),
+            // A log was deleted meanwhile; the disk did not lie.
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Err(Error::io(dir, e)),
+            Err(e) => Err(Error::fatal(FatalReason::Sync, dir, &e)),
+        }
+    }
+
+    /// An error about a log that was deleted meanwhile is no more than that.
+    pub(crate) fn gone_or<T>(&self, handle: LogHandle, result: Result<T>) -> Result<T> {
+        let gone = self.state.borrow().log(handle).is_none();
+        if gone && result.is_err() { Err(Error::Gone) } else { result }
     }
 
     /// The bytes from `from` to `to` of a segment, from memory as far as they
@@ -261,7 +271,8 @@ impl<E: Env> Shared<E> {
         (mut pos, bytes): (u64, Vec<u8>),
         (closing, sync): (bool, bool),
     ) -> Result<()> {
-        if bytes.is_empty() && !closing {
+        // Entries written before, without a sync, count too.
+        if bytes.is_empty() && !closing && (!sync || pos == 0) {
             return Ok(());
         }
         let path = self.path(handle, base, kind)?;

@@ -208,7 +208,7 @@ impl<E: Env> LogSet<E> {
 
     /// Does what `read` could not do from memory.
     pub async fn read_cold(&self, read: ColdRead) -> Result<Slices> {
-        self.shared.read_cold(read).await
+        self.shared.gone_or(read.handle, self.shared.read_cold(read).await)
     }
 
     /// First record below `upper` with a timestamp of at least `timestamp`.
@@ -218,13 +218,15 @@ impl<E: Env> LogSet<E> {
         timestamp: Timestamp,
         upper: Offset,
     ) -> Result<Option<TimestampOffset>> {
-        self.shared.offset_for_timestamp(handle, timestamp, upper).await
+        let found = self.shared.offset_for_timestamp(handle, timestamp, upper).await;
+        self.shared.gone_or(handle, found)
     }
 
     /// Drops everything from `to` on (a batch boundary, not below the high
     /// watermark) and starts `epoch` there.
     pub async fn truncate(&self, handle: LogHandle, to: Offset, epoch: LeaderEpoch) -> Result<()> {
-        self.shared.truncate(handle, to, epoch).await
+        let done = self.shared.truncate(handle, to, epoch).await;
+        self.shared.gone_or(handle, done)
     }
 
     /// Starts a leader epoch at the log's end without truncation.
@@ -269,7 +271,8 @@ impl<E: Env> LogSet<E> {
         bytes: Vec<u8>,
         at: Offset,
     ) -> Result<()> {
-        self.shared.put_producer_snapshot(handle, bytes, at).await
+        let done = self.shared.put_producer_snapshot(handle, bytes, at).await;
+        self.shared.gone_or(handle, done)
     }
 
     /// Clean stop: flushes, writes everything behind, checkpoints.

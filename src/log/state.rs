@@ -138,6 +138,8 @@ pub(crate) struct State<E: Env> {
     pub(crate) bypassing: Vec<LogHandle>,
     pub(crate) unlinking: VecDeque<PathBuf>,
     pub(crate) unlinker_running: bool,
+    /// Directories that are about to be renamed away.
+    pub(crate) leaving: Vec<PathBuf>,
     pub(crate) checkpoint_sequence: u64,
 }
 
@@ -162,6 +164,7 @@ impl<E: Env> State<E> {
             bypassing: Vec::new(),
             unlinking: VecDeque::new(),
             unlinker_running: false,
+            leaving: Vec::new(),
             checkpoint_sequence: 0,
         }
     }

@@ -10,6 +10,8 @@ use std::rc::Rc;
 use std::task::{Context as TaskContext, Poll, Waker};
 use std::time::Duration;
 
+use futures_lite::FutureExt;
+
 use crate::io::ring::ConnId;
 use crate::io::{Env, Task};
 use crate::shard::{ConnectionHandler, Output, PendingEvent, Place, Verdict};
@@ -23,6 +25,10 @@ use super::{fetch, handlers, produce};
 
 /// Replies above this size are sent from their own memory, in bytes.
 const OWNED_REPLY_MIN: usize = 16 << 10;
+
+/// Memory that the arrays of one request other than Produce and Fetch may
+/// take when decoded, in bytes: names in thousands, not in millions.
+const COLD_REQUEST_BYTES_MAX: usize = 16 << 20;
 
 /// What is remembered of a connection.
 pub struct ConnectionState {
@@ -129,8 +135,13 @@ impl<E: Env> Dispatcher<E> {
         to: ReplyTo,
         handler: impl Future<Output = M> + 'static,
     ) -> Result<Verdict<Pending>, String> {
-        let mut handler: Pin<Box<dyn Future<Output = Encoded>>> =
-            Box::pin(async move { reply::encode(to, &handler.await) });
+        let handler = AssertUnwindSafe(async move { reply::encode(to, &handler.await) });
+        let mut handler: Pin<Box<dyn Future<Output = Encoded>>> = Box::pin(async move {
+            handler.catch_unwind().await.unwrap_or_else(|_| {
+                tracing::error!("the handler of {:?} version {} panicked", to.key, to.version);
+                Err("the request's handler panicked".into())
+            })
+        });
         match handler.as_mut().poll(&mut TaskContext::from_waker(Waker::noop())) {
             Poll::Ready(encoded) => Ok(Verdict::Overlap(Pending::Ready(encoded?))),
             Poll::Pending => {
@@ -150,7 +161,8 @@ impl<E: Env> Dispatcher<E> {
 }
 
 fn decode<R: WireRequest>(to: ReplyTo, reader: Reader<'_>) -> Result<R, String> {
-    R::decode(reader, to.version).map_err(|e| format!("{} version {}: {e}", R::NAME, to.version))
+    R::decode(reader.with_budget(COLD_REQUEST_BYTES_MAX), to.version)
+        .map_err(|e| format!("{} version {}: {e}", R::NAME, to.version))
 }
 
 impl<E: Env> ConnectionHandler for Dispatcher<E> {
@@ -244,9 +256,9 @@ impl<E: Env> ConnectionHandler for Dispatcher<E> {
         }
     }
 
-    fn forget(&self, place: Place, pending: Pending) {
+    fn forget(&self, _place: Place, pending: Pending) {
         if let Pending::Fetch(fetch) = pending {
-            fetch.forget(&self.context, place);
+            fetch.forget(&self.context);
         }
     }
 }

@@ -263,7 +263,7 @@ impl PendingFetch {
     }
 
     /// The request is given up.
-    pub(super) fn forget<E: Env>(mut self: Box<Self>, context: &Rc<Context<E>>, _place: Place) {
+    pub(super) fn forget<E: Env>(mut self, context: &Rc<Context<E>>) {
         self.stop_waiting(context);
         if let Some(key) = self.deadline.take() {
             context.owner.mailbox().cancel(key);
@@ -271,7 +271,7 @@ impl PendingFetch {
     }
 
     /// Encodes the reply: heads through `scratch`, records as they are.
-    pub(super) fn encode(mut self: Box<Self>, scratch: &mut Vec<u8>, out: &mut Output) -> bool {
+    pub(super) fn encode(mut self, scratch: &mut Vec<u8>, out: &mut Output) -> bool {
         self.parts.retain(|part| !part.silent);
         let mut pieces = Vec::with_capacity(self.parts.len() * 2 + 1);
         let start = reply::begin(scratch, self.to);

@@ -284,7 +284,8 @@ async fn act(shard: &Rc<Shard>) {
         80..84 => shard.check_lookups(id, 1).await,
         84..86 => shard.delete(id, handle).await,
         86..88 if shard.parts.borrow().len() < 6 => {
-            let partition = 10 + shared.below(1000) as i32;
+            // Never a name that is taken.
+            let partition = 10 + shared.model.borrow().next_log as i32;
             let known = shard.new_known("alpha", partition);
             shard.create(known).await;
         }

@@ -9,8 +9,8 @@ use std::rc::Rc;
 use millstream::io::sim::Crash;
 use millstream::log::{DurabilityClass, KnownLog};
 use millstream::model::{LeaderEpoch, LogId, Offset, ProducerId};
-use millstream::partition::{Acks, producer_batch};
 use millstream::partition::producers::ProducerStates;
+use millstream::partition::{Acks, producer_batch};
 use millstream::record::BatchSummary;
 
 /// One batch as it was appended.
@@ -54,8 +54,8 @@ pub(crate) struct LogModel {
     pub(crate) start: (i64, i64),
     /// A power cut met this log although it promised nothing against one.
     weak: bool,
-    /// Everything below survives a power cut whatever the class: it was in
-    /// synced segments when the log last started or closed.
+    /// Everything below survives a power cut whatever the class: the log was
+    /// stopped cleanly here and has not been started again.
     floor: i64,
     /// The last thing that happened to it was a clean stop.
     pub(crate) closed: bool,
@@ -156,7 +156,7 @@ impl LogModel {
         }
         assert!(end >= self.must, "{name}: {} was promised, it ends at {end}", self.must);
         assert!(
-            self.start.0 <= start && start <= self.start.1,
+            self.start.0 <= start && start <= self.start.1 || self.weak,
             "{name}: starts at {start}, not within {:?}",
             self.start
         );
@@ -172,7 +172,7 @@ impl LogModel {
         self.others = possible;
         self.must = end;
         self.acked = [end; 2];
-        self.floor = end;
+        self.floor = 0;
         self.closed = false;
         self.start = (start, start);
         self.weak = false;

@@ -110,6 +110,8 @@ pub(crate) struct Replay {
     pub(crate) end: Mark,
     /// The newest epoch that a frame named.
     pub(crate) epoch: LeaderEpoch,
+    /// Segment of the checkpoint's floor: those before it are closed for good.
+    oldest: i64,
 }
 
 impl Replay {
@@ -121,6 +123,7 @@ impl Replay {
             segment: Offset(floor.segment),
             end: Mark { offset: Offset(floor.boundary_offset), pos: floor.boundary_pos },
             epoch: LeaderEpoch::NONE,
+            oldest: floor.segment,
         }
     }
 
@@ -198,7 +201,10 @@ impl Replay {
     }
 
     fn tail(&mut self, frame: &FrameHeader, file: usize, at: u64) {
-        let stale = self.floor.covers(frame.segment.0, frame.position);
+        // A floor may go down: a truncation cuts what a bypass wrote beyond
+        // the high watermark. Going down is safe, because the journal loses
+        // its oldest frames first: all that followed this one is still there.
+        let stale = frame.segment.0 < self.oldest;
         if stale || frame.position % GROUP_ALIGN as u64 != 0 || frame.aux > frame.position {
             return;
         }

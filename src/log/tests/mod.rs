@@ -121,6 +121,7 @@ async fn read_all(set: &LogSet<SimEnv>, handle: LogHandle, max: usize) -> Vec<u8
 async fn start(env: &SimEnv, class: DurabilityClass) -> (LogSet<SimEnv>, Recovered) {
     use crate::io::{Env as _, FileSystem as _};
     env.fs().create_dir_all(Path::new("/data")).await.unwrap();
+    env.fs().sync_dir(Path::new("/")).await.unwrap();
     let (set, mut found) = LogSet::recover(env.clone(), config(), &[known(class)]).await.unwrap();
     (set, found.remove(0))
 }

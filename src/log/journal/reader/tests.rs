@@ -138,25 +138,31 @@ fn frames_count_only_at_the_end_of_their_moment() {
 
 #[test]
 fn a_tail_replaces_what_is_above_its_floor_and_stale_ones_do_nothing() {
-    let floor = Floor { segment: 0, pos: 4096, boundary_pos: 4000, boundary_offset: 40 };
+    let floor = Floor { segment: 7, pos: 4096, boundary_pos: 4000, boundary_offset: 40 };
     let mut r = Replay::new(floor);
     let tail = |pos: u64, boundary: i64, end: i64| FrameHeader {
         base_offset: Offset(boundary),
         end_offset: Offset(end),
+        segment: Offset(7),
         position: pos,
         aux: pos.saturating_sub(96),
         payload_len: 500,
         ..FrameHeader::bare(FrameKind::Tail, LogId(1), LeaderEpoch(3))
     };
-    r.apply(&tail(0, 0, 10), 0, 0);
-    assert_eq!(r.end.offset, Offset(40), "below the floor");
+    let closed = FrameHeader { segment: Offset(0), ..tail(0, 0, 10) };
+    r.apply(&closed, 0, 0);
+    assert_eq!(r.end.offset, Offset(40), "in a closed segment");
     r.apply(&tail(4096, 40, 60), 0, 0);
     assert_eq!(r.end, Mark { offset: Offset(60), pos: 4596 });
-    r.apply(&data(60, 4596, 10), 0, 0);
+    let next = FrameHeader { segment: Offset(7), ..data(60, 4596, 10) };
+    r.apply(&next, 0, 0);
+    assert!(r.end.offset > Offset(60));
     r.apply(&tail(8192, 65, 66), 0, 0);
     assert_eq!(r.end, Mark { offset: Offset(66), pos: 8692 });
     assert_eq!(r.floor.pos, 8192);
     assert_eq!(r.pieces.len(), 1);
+    r.apply(&tail(4096, 40, 50), 0, 0);
+    assert_eq!(r.end, Mark { offset: Offset(50), pos: 4596 }, "a truncation lowers the floor");
 }
 
 #[test]
