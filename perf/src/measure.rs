@@ -164,7 +164,7 @@ impl Bench<'_> {
         command.args(["--memory", &self.options.memory]);
         command.arg("--listen").arg(self.options.listen.to_string());
         command.arg("--data-dir").arg(&self.data_dir);
-        command.env("RUST_LOG", "warn");
+        command.env("MILLSTREAM_LOG", "warn");
         Server::start(&mut command, READY)
     }
 
