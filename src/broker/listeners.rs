@@ -1,6 +1,8 @@
 //! Listening sockets.
 
+use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener};
+use std::time::Duration;
 
 use socket2::{Domain, Protocol, Socket, Type};
 
@@ -22,11 +24,32 @@ fn socket(address: SocketAddr, share: bool) -> std::io::Result<TcpListener> {
     Ok(socket.into())
 }
 
+/// How long the listener of a killed broker may linger: the kernel tears its
+/// ring, which holds the socket, down in the background.
+const LINGER_MAX: Duration = Duration::from_secs(2);
+
+/// Between two tries meanwhile.
+const LINGER_RETRY: Duration = Duration::from_millis(10);
+
+/// As `socket`, but waits for a listener that is on its way out.
+fn plain_socket(address: SocketAddr) -> std::io::Result<TcpListener> {
+    let mut waited = Duration::ZERO;
+    loop {
+        match socket(address, false) {
+            Err(error) if error.kind() == ErrorKind::AddrInUse && waited < LINGER_MAX => {
+                std::thread::sleep(LINGER_RETRY);
+                waited += LINGER_RETRY;
+            }
+            outcome => return outcome,
+        }
+    }
+}
+
 /// Opens the listener of a shard on `address`. A plain bind comes first: with
 /// SO_REUSEPORT alone a second broker would share the port in silence.
 pub(super) fn open(address: SocketAddr) -> Result<TcpListener, StartError> {
     let fault = |error: std::io::Error| {
-        if error.kind() == std::io::ErrorKind::AddrInUse {
+        if error.kind() == ErrorKind::AddrInUse {
             StartError::InUse(format!(
                 "{address} is in use by another process; stop it, or choose another --listen"
             ))
@@ -34,7 +57,7 @@ pub(super) fn open(address: SocketAddr) -> Result<TcpListener, StartError> {
             StartError::Environment(format!("cannot listen on {address}: {error}"))
         }
     };
-    let plain = socket(address, false).map_err(fault)?;
+    let plain = plain_socket(address).map_err(fault)?;
     // Port 0 asks the kernel for one; the shared socket needs the one it gave.
     let bound = plain.local_addr().map_err(fault)?;
     drop(plain);

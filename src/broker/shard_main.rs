@@ -41,8 +41,23 @@ pub(super) struct Part {
     pub(super) on_ready: Box<dyn FnOnce(Stopper) + Send>,
 }
 
+/// Arms the bug that a test build was told to have, on this shard's thread.
+#[cfg(feature = "planted-bugs")]
+fn plant() -> Result<(), StartError> {
+    use crate::model::planted;
+    let Ok(name) = std::env::var("MILLSTREAM_PLANTED_BUG") else { return Ok(()) };
+    let Some((bug, _)) = planted::ALL.iter().find(|(_, known)| *known == name) else {
+        return Err(StartError::Usage(format!("MILLSTREAM_PLANTED_BUG={name}: no such bug")));
+    };
+    tracing::warn!("this test build has the bug {name}");
+    planted::arm(Some(*bug));
+    Ok(())
+}
+
 /// Runs the shard to its end.
 pub(super) async fn run(runtime: Runtime, part: Part) -> Result<(), StartError> {
+    #[cfg(feature = "planted-bugs")]
+    plant()?;
     let env = runtime.env().clone();
     let mailbox = Mailbox::new(runtime.ring().bell());
     let node = registration(&part, env.random(), env.random());

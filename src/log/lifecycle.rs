@@ -56,7 +56,6 @@ impl<E: Env> Shared<E> {
             truncating: false,
             truncate_to: None,
             bytes_since_snapshot: 0,
-            created: None,
         });
         let open = FrameHeader::bare(FrameKind::Open, known.log_id, epoch);
         self.queue_patiently(handle, open, &[known.dir_name().as_bytes()]).await?;
@@ -212,6 +211,10 @@ impl<E: Env> Shared<E> {
                 (log.class(), log.above_floor() == Some(0))
             };
             if clean {
+                // A truncation may have left bytes in the file.
+                if self.state.borrow().log(handle).is_some_and(|l| l.active().created) {
+                    self.cut_file(handle).await?;
+                }
                 continue;
             }
             self.write_behind(handle, true).await?;
@@ -232,8 +235,23 @@ impl<E: Env> Shared<E> {
             }
             self.settle(class).await?;
         }
-        self.sync_os_journal().await?;
+        self.sync_page_cache_journal().await?;
         self.write_checkpoint().await
+    }
+
+    /// After a start and after a clean stop also class `os` survives the loss
+    /// of power: what its journal holds then is little, and it is synced.
+    pub(crate) async fn sync_page_cache_journal(&self) -> Result<()> {
+        let files: Vec<_> = {
+            let state = self.state.borrow();
+            let journal = &state.journals[DurabilityClass::Os.index()];
+            journal.full.iter().chain(&journal.active).map(|f| f.file.clone()).collect()
+        };
+        for file in files {
+            let synced = file.sync_data().await;
+            synced.map_err(|e| Error::fatal(FatalReason::Sync, file.path(), &e))?;
+        }
+        Ok(())
     }
 
     /// Makes the active segment's file end where its batches end.

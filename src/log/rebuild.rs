@@ -43,7 +43,8 @@ pub(crate) async fn rebuild<E: Env>(
     }
     rewriter.end(&replay).await?;
     let segments = sweep(&shared, &dir, &replay).await?;
-    let log_start = super::recovery::entry_start(entry.as_ref());
+    // In class `os` the records themselves may be gone.
+    let log_start = super::recovery::entry_start(entry.as_ref()).min(replay.end.offset);
     let mut epochs = EpochCache::default();
     for (epoch, start) in entry.iter().flat_map(|e| &e.epochs) {
         epochs.assign(LeaderEpoch(*epoch), Offset(*start));
@@ -72,7 +73,6 @@ pub(crate) async fn rebuild<E: Env>(
         boundary_pos: boundary.pos,
         boundary_offset: boundary.offset.0,
     };
-    let created = Some(active.base);
     let closed = segments.closed;
     let handle = shared.state.borrow_mut().insert(|handle| Log {
         known: known.clone(),
@@ -94,7 +94,6 @@ pub(crate) async fn rebuild<E: Env>(
         truncating: false,
         truncate_to: None,
         bytes_since_snapshot: 0,
-        created,
     });
     Ok(Recovered {
         handle,
@@ -570,7 +569,7 @@ impl<E: Env> Scan<'_, E> {
             let written = fs.write(&path, content).await;
             written.map_err(|e| Error::write(FatalReason::SegmentWrite, &path, e))?;
         }
-        Ok(())
+        self.shared.sync_dir(self.dir).await
     }
 }
 

@@ -270,8 +270,12 @@ impl<E: Env> Recovery<E> {
         &self.set
     }
 
-    /// Syncs, checkpoints, starts each log's epoch in a fresh journal and
-    /// deletes the old journals: the set takes appends from now on.
+    /// Starts each log's epoch in a fresh journal, checkpoints and deletes the
+    /// old journals: the set takes appends from now on.
+    ///
+    /// The checkpoint must come after the first frames are durable: its floors
+    /// lie inside batches whose rest may be in a `TAIL` or `EXTENT` of the old
+    /// journal that begins below them, and so would not count any more.
     pub async fn finish(self) -> Result<LogSet<E>> {
         let shared = self.shared().clone();
         for ((class, shard), first) in &self.first_groups {
@@ -280,7 +284,6 @@ impl<E: Env> Recovery<E> {
             }
         }
         shared.sync_rebuilt_indexes().await?;
-        shared.write_checkpoint().await?;
         {
             let mut state = shared.state.borrow_mut();
             for class in DurabilityClass::ALL {
@@ -307,7 +310,7 @@ impl<E: Env> Recovery<E> {
         for class in DurabilityClass::ALL {
             shared.settle(class).await?;
         }
-        shared.sync_os_journal().await?;
+        shared.sync_page_cache_journal().await?;
         {
             let mut state = shared.state.borrow_mut();
             for journal in &mut state.journals {
@@ -347,22 +350,6 @@ impl<E: Env> Shared<E> {
         for (handle, floor) in rebuilt {
             let base = crate::model::Offset(floor.segment);
             self.write_indexes(handle, base, Some(floor.boundary_pos), true).await?;
-        }
-        Ok(())
-    }
-
-    /// Class `os`, at a start or a clean stop: what was on the medium in older
-    /// files or in segments moves to frames that only the page cache has, so
-    /// it must not be forgotten before the kernel has written these.
-    pub(crate) async fn sync_os_journal(&self) -> Result<()> {
-        let files: Vec<FileOf<E>> = {
-            let state = self.state.borrow();
-            let journal = &state.journals[DurabilityClass::Os.index()];
-            journal.full.iter().chain(&journal.active).map(|f| f.file.clone()).collect()
-        };
-        for file in files {
-            let synced = file.sync_data().await;
-            synced.map_err(|e| Error::fatal(FatalReason::Sync, file.path(), &e))?;
         }
         Ok(())
     }

@@ -46,8 +46,8 @@ impl<E: Env> Shared<E> {
         let (open, is_new, dir) = {
             let state = self.state.borrow();
             let log = state.log(handle).ok_or(Error::Gone)?;
-            let open = log.segment(base).is_some();
-            (open, open && log.created.is_none_or(|c| c < base), log.dir.clone())
+            let open = log.segment(base);
+            (open.is_some(), open.is_some_and(|s| !s.created), log.dir.clone())
         };
         let key = FileKey { handle, segment: base, kind: Kind::Log };
         let mode = if open { OpenMode::DIRECT } else { OpenMode::READ };
@@ -59,7 +59,9 @@ impl<E: Env> Shared<E> {
         if is_new {
             self.sync_dir(&dir).await?;
             if let Some(log) = self.state.borrow_mut().log_mut(handle) {
-                log.created = log.created.max(Some(base));
+                if let Some(segment) = log.segment_mut(base) {
+                    segment.created = true;
+                }
             }
         }
         Ok(file)
@@ -260,7 +262,15 @@ impl<E: Env> Shared<E> {
         };
         let closing = below.is_none();
         self.write_index(handle, base, Kind::Index, bytes.offset, (closing, sync)).await?;
-        self.write_index(handle, base, Kind::TimeIndex, bytes.time, (closing, sync)).await
+        self.write_index(handle, base, Kind::TimeIndex, bytes.time, (closing, sync)).await?;
+        if !sync {
+            return Ok(());
+        }
+        // A cut may keep the name of one index and lose that of the other.
+        let dir = self.state.borrow().log(handle).ok_or(Error::Gone)?.dir.clone();
+        let synced = self.sync_dir(&dir).await;
+        // A deletion may have taken the directory away meanwhile.
+        if self.state.borrow().log(handle).is_none() { Err(Error::Gone) } else { synced }
     }
 
     async fn write_index(
@@ -312,6 +322,12 @@ impl<E: Env> Shared<E> {
         cut.map_err(|e| Error::write(FatalReason::SegmentWrite, file.path(), e))?;
         self.sync_file(&file).await?;
         self.write_indexes(handle, base, None, true).await?;
+        // Without its time index the segment would hide from timestamps.
+        let dir = {
+            let state = self.state.borrow();
+            state.log(handle).ok_or(Error::Gone)?.dir.clone()
+        };
+        self.sync_dir(&dir).await?;
         {
             let mut state = self.state.borrow_mut();
             let log = state.log_mut(handle).ok_or(Error::Gone)?;

@@ -70,8 +70,6 @@ pub(crate) struct Log {
     /// A truncation was asked for: nothing beyond is reported or appended.
     pub(crate) truncate_to: Option<Offset>,
     pub(crate) bytes_since_snapshot: u64,
-    /// Segments whose file exists and whose directory entry is synced.
-    pub(crate) created: Option<Offset>,
 }
 
 impl Log {

@@ -276,11 +276,8 @@ impl<E: Env> Shared<E> {
         }
         self.files.forget(handle, |base| !bases.contains(&base));
         let dir = {
-            let mut state = self.state.borrow_mut();
-            let log = state.log_mut(handle).ok_or(Error::Gone)?;
-            let active = log.active().base;
-            log.created = log.created.map(|c| c.min(active));
-            log.dir.clone()
+            let state = self.state.borrow();
+            state.log(handle).ok_or(Error::Gone)?.dir.clone()
         };
         for &base in bases {
             for kind in [Kind::Log, Kind::Index, Kind::TimeIndex] {

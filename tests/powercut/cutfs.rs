@@ -1,7 +1,7 @@
 //! A file that forgets: one disk image served through FUSE, whose power can be cut.
 //!
 //! What is written stays in volatile memory, as in the write cache of a drive, until an fsync moves it to the backing
-//! file. The command `cut` on standard input takes the power away: every block that was not synced is, as the seed
+//! file. The command `cut` on standard input takes the power away, if it can while something is unsynced: every block that was not synced is, as the seed
 //! decides, lost, kept, set back to an earlier unsynced write, or torn at its 512-byte sectors; from then on all
 //! requests fail with EIO. A loop device passes its flushes down as fsync, so a file system on a loop device over this
 //! file sees a drive with a volatile cache.
@@ -28,6 +28,11 @@ const BLOCK: usize = 4096;
 const SECTOR: usize = 512;
 /// Unsynced versions kept per block; older ones can no longer reappear after a cut.
 const VERSIONS_MAX: usize = 8;
+/// A cut waits for up to so many unsynced blocks, a number chosen by seed, since a
+/// broker that syncs each write has none at most moments.
+const UNSYNCED_AT_CUT_MAX: usize = 48;
+/// How long it waits for them.
+const CUT_PATIENCE_MS: u32 = 200;
 const DISK: INodeNo = INodeNo(2);
 const FOREVER: Duration = Duration::from_secs(3600);
 
@@ -39,6 +44,9 @@ struct Drive {
     size: u64,
     unsynced: BTreeMap<u64, Vec<Block>>,
     powered: bool,
+    /// How many unsynced blocks the next write must leave for the power to go.
+    cut_at: Option<usize>,
+    damage: Option<Damage>,
     writes: u64,
     flushes: u64,
     dice: Dice,
@@ -115,6 +123,10 @@ impl Drive {
             data = &data[take..];
             at += take as u64;
         }
+        if self.cut_at.is_some_and(|blocks| self.unsynced.len() >= blocks) {
+            self.cut()?;
+            return self.require_power();
+        }
         Ok(())
     }
 
@@ -130,7 +142,7 @@ impl Drive {
         Ok(())
     }
 
-    fn cut(&mut self) -> io::Result<Damage> {
+    fn cut(&mut self) -> io::Result<()> {
         self.require_power()?;
         self.powered = false;
         let mut damage = Damage::default();
@@ -160,7 +172,8 @@ impl Drive {
             }
             self.backing.write_all_at(&block[..], index * BLOCK as u64)?;
         }
-        Ok(damage)
+        self.damage = Some(damage);
+        Ok(())
     }
 }
 
@@ -313,6 +326,30 @@ impl Filesystem for CutFs {
     }
 }
 
+/// Takes the power in the middle of unsynced writes, or at the deadline if there are none.
+fn cut(drive: &Mutex<Drive>) -> io::Result<String> {
+    let lock = || drive.lock().map_err(|_| io::Error::other("a request panicked"));
+    {
+        let mut drive = lock()?;
+        drive.cut_at = Some(1 + drive.dice.below(UNSYNCED_AT_CUT_MAX));
+    }
+    for _ in 0..CUT_PATIENCE_MS {
+        if lock()?.damage.is_some() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let mut drive = lock()?;
+    if drive.damage.is_none() {
+        drive.cut()?;
+    }
+    let Damage { lost, kept, stale, torn } = drive.damage.take().unwrap_or_default();
+    let (writes, flushes) = (drive.writes, drive.flushes);
+    Ok(format!(
+        "cut: lost {lost} kept {kept} stale {stale} torn {torn} writes {writes} flushes {flushes}"
+    ))
+}
+
 fn serve(backing: &str, mountpoint: &str, mebibytes: u64, seed: u64) -> io::Result<()> {
     let size = mebibytes << 20;
     let file =
@@ -323,6 +360,8 @@ fn serve(backing: &str, mountpoint: &str, mebibytes: u64, seed: u64) -> io::Resu
         size,
         unsynced: BTreeMap::new(),
         powered: true,
+        cut_at: None,
+        damage: None,
         writes: 0,
         flushes: 0,
         dice: Dice(seed),
@@ -336,13 +375,7 @@ fn serve(backing: &str, mountpoint: &str, mebibytes: u64, seed: u64) -> io::Resu
     for line in io::stdin().lock().lines() {
         match line?.as_str() {
             "cut" => {
-                let mut drive = drive.lock().map_err(|_| io::Error::other("a request panicked"))?;
-                let Damage { lost, kept, stale, torn } = drive.cut()?;
-                let (writes, flushes) = (drive.writes, drive.flushes);
-                writeln!(
-                    stdout,
-                    "cut: lost {lost} kept {kept} stale {stale} torn {torn} writes {writes} flushes {flushes}"
-                )?;
+                writeln!(stdout, "{}", cut(&drive)?)?;
                 stdout.flush()?;
             }
             "quit" => break,

@@ -59,8 +59,8 @@ pub(crate) struct OpenSegment {
     /// The batch that `written` lies in: its start and its end, equal when
     /// `written` is no further than the segment's last boundary.
     pub(crate) straddle: (Mark, Mark),
-    /// Everything below is synced, index included.
-    pub(crate) synced: u64,
+    /// Its file exists, and the directory that names it is synced.
+    pub(crate) created: bool,
     /// The partial last block was also put into the file, up to here.
     pub(crate) partial: u64,
     head: u64,
@@ -75,7 +75,8 @@ pub(crate) struct OpenSegment {
 impl OpenSegment {
     pub(crate) fn new(base: Offset, index_interval: u64) -> Self {
         let start = Mark { offset: base, pos: 0 };
-        Self::resume(start, (start, start), base, IndexBuilder::new(base, index_interval))
+        let index = IndexBuilder::new(base, index_interval);
+        Self { created: false, ..Self::resume(start, (start, start), base, index) }
     }
 
     /// A segment whose bytes up to `end` are all in its file; `straddle` is the
@@ -92,7 +93,7 @@ impl OpenSegment {
             end_offset: end.offset,
             end_pos: end.pos,
             written: block_of(end.pos),
-            synced: block_of(end.pos),
+            created: true,
             partial: end.pos,
             head: end.pos,
             chunks: VecDeque::new(),
@@ -359,7 +360,6 @@ impl OpenSegment {
         self.end_pos = to.pos;
         self.end_offset = to.offset;
         self.written = self.written.min(keep_from);
-        self.synced = self.synced.min(keep_from);
         self.partial = self.partial.min(to.pos);
         while self.marks.back().is_some_and(|m| m.pos >= to.pos) {
             self.marks.pop_back();
