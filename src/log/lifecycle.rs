@@ -56,6 +56,7 @@ impl<E: Env> Shared<E> {
             truncating: false,
             truncate_to: None,
             bytes_since_snapshot: 0,
+            snapshots: 0,
         });
         let open = FrameHeader::bare(FrameKind::Open, known.log_id, epoch);
         self.queue_patiently(handle, open, &[known.dir_name().as_bytes()]).await?;
@@ -153,26 +154,43 @@ impl<E: Env> Shared<E> {
 
     async fn store_snapshot(&self, handle: LogHandle, bytes: Vec<u8>, at: Offset) -> Result<()> {
         let (dir, round) = {
-            let state = self.state.borrow();
-            let log = state.log(handle).ok_or(Error::Gone)?;
-            if at > log.end() || log.truncating {
+            let mut state = self.state.borrow_mut();
+            let log = state.log_mut(handle).ok_or(Error::Gone)?;
+            if at > log.truncate_to.unwrap_or(log.end()) {
                 return Ok(());
             }
+            log.snapshots += 1;
             (log.dir.clone(), log.round)
         };
+        let stored = self.store_snapshot(handle, bytes, at, &dir, round).await;
+        if let Some(log) = self.state.borrow_mut().log_mut(handle) {
+            log.snapshots -= 1;
+        }
+        self.signal.notify();
+        stored
+    }
+
+    async fn store_snapshot(
+        &self,
+        handle: LogHandle,
+        bytes: Vec<u8>,
+        at: Offset,
+        dir: &Path,
+        round: u32,
+    ) -> Result<()> {
         let fs = self.env.fs();
-        let path = names::path(&dir, at, Kind::Snapshot);
+        let path = names::path(dir, at, Kind::Snapshot);
         let temporary = path.with_extension("tmp");
         let written = fs.write(&temporary, bytes).await;
         written.map_err(|e| Error::write(FatalReason::Checkpoint, &path, e))?;
-        let current = self.state.borrow().log(handle).map(|l| (l.round, l.truncating));
-        if current != Some((round, false)) {
+        let current = self.state.borrow().log(handle).map(|l| (l.round, l.truncate_to));
+        if current.is_none_or(|(now, to)| now != round || to.is_some_and(|to| at > to)) {
             // The log was truncated or deleted meanwhile: the state is void.
             let _ = fs.remove_file(&temporary).await;
             return Ok(());
         }
         fs.rename(&temporary, &path).await.map_err(|e| Error::io(&path, e))?;
-        let listed = fs.read_dir(&dir).await.map_err(|e| Error::io(&dir, e))?;
+        let listed = fs.read_dir(dir).await.map_err(|e| Error::io(dir, e))?;
         let mut older: Vec<Offset> = listed
             .iter()
             .filter_map(|e| names::parse(&e.name))
@@ -181,7 +199,7 @@ impl<E: Env> Shared<E> {
             .collect();
         older.sort_unstable();
         for offset in older.iter().rev().skip(SNAPSHOTS_KEPT) {
-            let path = names::path(&dir, *offset, Kind::Snapshot);
+            let path = names::path(dir, *offset, Kind::Snapshot);
             match fs.remove_file(&path).await {
                 Ok(()) => {}
                 // Another snapshot of the same log took it already.
@@ -189,7 +207,7 @@ impl<E: Env> Shared<E> {
                 Err(e) => return Err(Error::io(&path, e)),
             }
         }
-        self.sync_dir(&dir).await
+        self.sync_dir(dir).await
     }
 
     /// See `LogSet::close`.

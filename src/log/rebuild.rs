@@ -94,6 +94,7 @@ pub(crate) async fn rebuild<E: Env>(
         truncating: false,
         truncate_to: None,
         bytes_since_snapshot: 0,
+        snapshots: 0,
     });
     Ok(Recovered {
         handle,
@@ -422,6 +423,10 @@ impl<E: Env> Scan<'_, E> {
                     tracing::error!(%error, "a closed segment is damaged");
                 }
             }
+        }
+        if segments.closed.range(floor..).next().is_some() {
+            // Their index files may be new names.
+            self.shared.sync_dir(self.dir).await?;
         }
         let base = segments.active;
         let trusted = (base == floor).then_some(self.trusted.boundary_pos);

@@ -70,6 +70,8 @@ pub(crate) struct Log {
     /// A truncation was asked for: nothing beyond is reported or appended.
     pub(crate) truncate_to: Option<Offset>,
     pub(crate) bytes_since_snapshot: u64,
+    /// Producer snapshots being stored.
+    pub(crate) snapshots: u32,
 }
 
 impl Log {

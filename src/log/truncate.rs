@@ -62,12 +62,20 @@ impl<E: Env> Shared<E> {
     /// segments.
     async fn hold(self: &Rc<Self>, handle: LogHandle) -> Result<()> {
         loop {
+            // A snapshot that is being stored may speak of what goes away.
+            self.signal
+                .wait(|| {
+                    let state = self.state.borrow();
+                    let free = state.log(handle).is_none_or(|l| l.snapshots == 0);
+                    (free || state.fatal.is_some()).then_some(())
+                })
+                .await;
             self.journaled(handle).await?;
             self.claim(handle).await?;
             {
                 let mut state = self.state.borrow_mut();
                 let log = state.log_mut(handle).ok_or(Error::Gone)?;
-                if log.is_journaled() {
+                if log.is_journaled() && log.snapshots == 0 {
                     log.truncating = true;
                     return Ok(());
                 }

@@ -335,6 +335,9 @@ impl Shard {
         let Some(batch) = model.logs.get(&id).and_then(|log| log.latest_of(producer)) else {
             return;
         };
+        if model.logs[&id].is_forgotten(producer) {
+            return;
+        }
         let parts = self.parts.borrow();
         let part = parts.get(&id).expect("the caller has just seen it");
         match part.machine.admit(&batch.summary, Acks::All) {

@@ -216,9 +216,7 @@ async fn judge(shard: &Rc<Shard>, recovered: &[Recovered], sim: &Sim) {
             let mut model = shard.shared.model.borrow_mut();
             let log = model.log(id);
             log.content_is(start, &bytes);
-            let wanted = log.producers().to_snapshot();
-            let found = producers_of(found).to_snapshot();
-            assert!(found == wanted, "{}: producer state is not the log's", log.name());
+            log.producers_are(&producers_of(found));
         }
         shard.check_lookups(id, 3).await;
     }

@@ -225,8 +225,31 @@ impl LogModel {
         format!("found {found:?}, wanted {wanted:?}")
     }
 
+    /// Producer state is what the list says; of a producer all of whose
+    /// batches are before the log start, it may also know nothing, as in Kafka.
+    pub(crate) fn producers_are(&self, found: &ProducerStates) {
+        let wanted = self.producers();
+        for producer in (0..3).map(|i| ProducerId(self.known.log_id.0 as i64 * 10 + i)) {
+            let latest =
+                |s: &ProducerStates| s.get(producer).map(|e| (e.epoch, e.last_batch().copied()));
+            let forgotten = latest(found).is_none() && self.is_forgotten(producer);
+            assert!(
+                forgotten || latest(found) == latest(&wanted),
+                "{}: state of {producer} is {:?}, the log says {:?}",
+                self.name(),
+                latest(found),
+                latest(&wanted)
+            );
+        }
+    }
+
+    /// Whether no whole batch of a producer was left when the log last started.
+    pub(crate) fn is_forgotten(&self, producer: ProducerId) -> bool {
+        self.latest_of(producer).is_none_or(|b| b.base < self.start.0)
+    }
+
     /// Producer state as the list alone says it.
-    pub(crate) fn producers(&self) -> ProducerStates {
+    fn producers(&self) -> ProducerStates {
         let mut states = ProducerStates::default();
         for batch in &self.live {
             if let Some(producer) = producer_batch(&batch.summary, Offset(batch.base)) {

@@ -142,9 +142,16 @@ impl Replay {
         let rolls = frame.segment > self.segment
             && frame.segment == frame.base_offset
             && frame.position == 0;
-        let counts = frame.base_offset == self.end.offset
+        let follows = frame.base_offset == self.end.offset
             && frame.end_offset > frame.base_offset
             && (here || rolls);
+        // A checkpoint may put the floor inside the run of an extent.
+        let spans_floor = frame.kind == FrameKind::Extent
+            && self.pieces.is_empty()
+            && frame.segment == self.segment
+            && frame.position <= self.end.pos
+            && (frame.base_offset..frame.end_offset).contains(&self.end.offset);
+        let counts = follows || spans_floor;
         let payload = u64::from(frame.payload_len);
         if !counts {
             return;
