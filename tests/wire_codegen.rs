@@ -18,7 +18,7 @@ use std::process::{Command, Stdio};
 fn formatted(text: &str) -> String {
     let mut rustfmt = Command::new("rustfmt")
         .args(["--edition", "2024", "--config-path"])
-        .arg(schema::root().join("rustfmt.toml"))
+        .arg(schema::root().join(".rustfmt.toml"))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()

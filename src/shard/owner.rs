@@ -410,21 +410,19 @@ impl<E: Env> Owner<E> {
     /// Where the reader's log parts from the partition's (checklist 52).
     ///
     /// # Errors
-    /// `OffsetOutOfRange` when the epoch is unknown here.
+    /// `OffsetOutOfRange` when the epoch is unknown here, or the offset is
+    /// below the log start.
     pub fn diverging(
         &self,
         partition: &OwnedPartition,
         last_fetched: LeaderEpoch,
         offset: Offset,
     ) -> Result<Option<(LeaderEpoch, Offset)>, ErrorCode> {
-        if last_fetched == LeaderEpoch::NONE {
-            return Ok(None);
-        }
-        match self.logs.end_of_epoch(partition.log, last_fetched) {
-            None => Err(ErrorCode::OffsetOutOfRange),
-            Some((epoch, end)) if epoch < last_fetched || end < offset => Ok(Some((epoch, end))),
-            Some(_) => Ok(None),
-        }
+        let known = match last_fetched {
+            LeaderEpoch::NONE => None,
+            last_fetched => self.logs.end_of_epoch(partition.log, last_fetched),
+        };
+        partition.with(|machine| machine.diverging_epoch(last_fetched, offset, known))
     }
 
     /// Bounds that answers carry.
