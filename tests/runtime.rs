@@ -156,8 +156,10 @@ async fn work_in_slices(runtime: Runtime, seen: Arc<Seen>, pause: bool) {
             std::hint::spin_loop();
         }
         seen.slices.fetch_add(1, Ordering::Relaxed);
-        // Closings and accepts are turns as well as echoed frames.
-        let now = runtime.ring().counters().completed;
+        // A turn is a round of the pump that entered the ring or took something
+        // from it: accepts and closings count as well as echoed frames.
+        let counters = runtime.ring().counters();
+        let now = counters.completed + counters.enters;
         starved = if now == before && waiting { starved + 1 } else { 0 };
         seen.starved_max.fetch_max(starved, Ordering::Relaxed);
         (before, waiting) = (now, runtime.ring().has_work());
