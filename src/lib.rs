@@ -6,6 +6,8 @@
 //! `base < model < {record, wire, telemetry, io} < log < partition < cluster
 //! < shard < server < broker < cli`
 
+#![warn(unreachable_pub)]
+
 pub mod base;
 pub mod broker;
 pub mod cli;

@@ -52,13 +52,13 @@ macro_rules! planted {
 
 planted! {
     finds_no_journal_sync: NoJournalSync within 200;
-    finds_no_segment_sync_before_recycle: NoSegmentSyncBeforeRecycle within 1000;
-    finds_acknowledge_on_extent_alone: AcknowledgeOnExtentAlone within 1000;
-    finds_tail_split_in_two: TailSplitInTwo within 2000;
-    finds_no_reset_at_recovery: NoResetAtRecovery within 1000;
-    finds_frame_matched_by_topic_name: FrameMatchedByTopicName within 1000;
-    finds_no_directory_sync: NoDirectorySync within 1000;
-    finds_acknowledgements_out_of_order: AcknowledgementsOutOfOrder within 1000;
+    finds_no_segment_sync_before_recycle: NoSegmentSyncBeforeRecycle within 300;
+    finds_acknowledge_on_extent_alone: AcknowledgeOnExtentAlone within 300;
+    finds_tail_split_in_two: TailSplitInTwo within 300;
+    finds_no_reset_at_recovery: NoResetAtRecovery within 300;
+    finds_frame_matched_by_topic_name: FrameMatchedByTopicName within 300;
+    finds_no_directory_sync: NoDirectorySync within 300;
+    finds_acknowledgements_out_of_order: AcknowledgementsOutOfOrder within 300;
     finds_high_watermark_past_durable: HighWatermarkPastDurable within 200;
     finds_producer_state_not_rolled_back: ProducerStateNotRolledBack within 200;
 }

@@ -45,6 +45,16 @@ impl Broker {
         self.address
     }
 
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.child.as_ref().expect("the broker runs").id()
+    }
+
+    /// Its data directory.
+    pub fn data_dir(&self) -> &Path {
+        &self.data_dir
+    }
+
     /// A new connection.
     pub fn connect(&self) -> Client {
         Client::connect(self.address)

@@ -19,6 +19,9 @@ use crate::model::Model;
 use crate::plan::{self, Plan, Trouble};
 use crate::verify::producers_of;
 
+/// Steps after which an incarnation that should end by itself is stuck.
+const STEPS_MAX: u64 = 2_000_000;
+
 const NODE: NodeIndex = NodeIndex(0);
 
 /// How an incarnation ended.
@@ -53,11 +56,12 @@ pub(crate) fn run(seed: u64, story: Rc<RefCell<Vec<String>>>) -> (Events, u64) {
         let trouble = if last { Trouble::None } else { shared.plan.trouble };
         shared.tell(|| format!("-- start {round}, lives {lifetime:?} steps, trouble {trouble:?}"));
         make_trouble(&sim, trouble, &mut rng);
-        sim.crash_after(lifetime);
+        sim.crash_after(Some(lifetime.unwrap_or(STEPS_MAX)));
         let outcome = sim.run(incarnation(sim.env(), &shared, &sim, last));
         sim.crash_after(None);
         shared.tell(|| format!("-- ended: {outcome:?}"));
         if let Err(stop) = outcome {
+            assert!(lifetime.is_some(), "it does not come to rest: {stop:?}");
             assert_eq!(stop, millstream::io::sim::Stop::CrashPoint, "nothing moves any more");
         }
         let kind = plan::crash_kind(&mut rng);
@@ -147,8 +151,12 @@ async fn incarnation(env: SimEnv, shared: &Shared, sim: &Sim, last: bool) -> End
         })
         .detach();
     }
+    let full_until = env.monotonic() + Duration::from_millis(200);
     while left.get() > 0 {
         env.sleep(Duration::from_millis(1)).await;
+        if env.monotonic() > full_until {
+            sim.faults(NODE, |f| f.set_capacity(None));
+        }
     }
     if shard.dead.get() {
         return End::Fatal;
