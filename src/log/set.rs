@@ -206,6 +206,14 @@ impl<E: Env> LogSet<E> {
         self.shared.read(ColdRead { handle, from, upper, max_bytes, at_least_one })
     }
 
+    /// Most bytes that `read_cold` can answer: it reads from one segment.
+    #[must_use]
+    pub fn cold_bytes_max(&self, read: &ColdRead) -> usize {
+        let segment = self.shared.segment_of(read.handle, read.from);
+        let bytes = segment.map_or(0, |(_, end)| end.pos);
+        usize::try_from(bytes).unwrap_or(usize::MAX).min(read.max_bytes)
+    }
+
     /// Does what `read` could not do from memory.
     pub async fn read_cold(&self, read: ColdRead) -> Result<Slices> {
         self.shared.gone_or(read.handle, self.shared.read_cold(read).await)
