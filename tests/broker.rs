@@ -5,7 +5,25 @@
 mod admin;
 #[path = "broker/advertised.rs"]
 mod advertised;
-#[allow(dead_code, reason = "each test binary uses a part of it")]
+#[allow(dead_code, unreachable_pub, reason = "each test binary uses a part of it")]
 mod common;
+#[path = "broker/connection.rs"]
+mod connection;
+#[path = "broker/fetch.rs"]
+mod fetch;
+#[path = "broker/hostile.rs"]
+mod hostile;
 #[path = "broker/offsets.rs"]
 mod offsets;
+#[path = "broker/produce.rs"]
+mod produce;
+#[allow(dead_code, reason = "each test binary uses a part of it")]
+#[path = "wire/random.rs"]
+mod random;
+#[path = "broker/requests.rs"]
+mod requests;
+#[allow(dead_code, reason = "each test binary uses a part of it")]
+#[path = "wire/schema.rs"]
+mod schema;
+#[path = "broker/startup.rs"]
+mod startup;

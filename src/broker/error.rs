@@ -17,7 +17,7 @@ pub enum StartError {
     /// What is on disk cannot be used.
     #[error("{0}")]
     Data(String),
-    /// The running broker had to end.
+    /// A numbered reason, while starting or while running.
     #[error("fatal: {0}")]
     Fatal(crate::shard::Fatal),
 }

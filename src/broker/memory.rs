@@ -1,6 +1,7 @@
 //! One memory budget per shard, split into named pools.
 
 use crate::io::Pool;
+use crate::io::ring::RingConfig;
 
 use super::StartError;
 
@@ -17,7 +18,13 @@ pub(super) struct Pools {
     pub(super) send: Pool,
     /// Reads from disk.
     pub(super) cold: Pool,
+    /// What the ring's own buffers leave of the receive pool, in bytes.
+    for_frames: usize,
 }
+
+/// Least memory per shard, in bytes: what the ring takes, and room for frames
+/// with a batch of the default `max.message.bytes` in each of them.
+pub(super) const MEMORY_MIN_BYTES: usize = 64 << 20;
 
 /// Sixteenths of the budget, by pool.
 const RECEIVE: usize = 5;
@@ -28,8 +35,9 @@ const COLD: usize = 3;
 const _: () = assert!(RECEIVE + TAIL + JOURNAL + SEND + COLD == 16, "the whole budget");
 
 impl Pools {
-    /// Reserves the pools of a shard with `budget` bytes in all.
-    pub(super) fn reserve(budget: usize) -> Result<Self, StartError> {
+    /// Reserves the pools of a shard with `budget` bytes in all, from which its
+    /// ring takes what `ring` says.
+    pub(super) fn reserve(budget: usize, ring: &RingConfig) -> Result<Self, StartError> {
         let pool = |name, sixteenths| {
             Pool::new(name, budget / 16 * sixteenths).map_err(|e| {
                 StartError::Environment(format!(
@@ -38,8 +46,17 @@ impl Pools {
                 ))
             })
         };
+        let receive = pool("receive", RECEIVE)?;
+        let for_frames = receive.limit().checked_sub(ring.pool_bytes()).ok_or_else(|| {
+            StartError::Usage(format!(
+                "--memory {budget}: the ring's buffers of {} bytes do not fit into {receive:?}; \
+                 raise --memory",
+                ring.pool_bytes()
+            ))
+        })?;
         Ok(Self {
-            receive: pool("receive", RECEIVE)?,
+            for_frames,
+            receive,
             tail: pool("tail", TAIL)?,
             journal: pool("journal", JOURNAL)?,
             send: pool("send", SEND)?,
@@ -49,7 +66,7 @@ impl Pools {
 
     /// Largest frame that the receive pool can hold while others are served.
     pub(super) fn frame_max(&self) -> usize {
-        self.receive.limit() * 2 / 3
+        self.for_frames * 2 / 3
     }
 
     /// Most record bytes of one fetch reply.
@@ -60,5 +77,21 @@ impl Pools {
     /// Every pool, for reports.
     pub(super) fn all(&self) -> [&Pool; 5] {
         [&self.receive, &self.tail, &self.journal, &self.send, &self.cold]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_least_memory_holds_the_ring_and_a_frame_of_default_size() {
+        let ring = RingConfig::default();
+        let pools = Pools::reserve(MEMORY_MIN_BYTES, &ring).unwrap();
+        let _rings = pools.receive.take(ring.pool_bytes()).unwrap();
+        assert!(pools.receive.take(pools.frame_max()).is_some());
+        assert!(pools.frame_max() > 2 << 20, "{} bytes", pools.frame_max());
+        let small = Pools::reserve(32 << 20, &ring).unwrap_err().to_string();
+        assert!(small.contains("raise --memory"), "{small}");
     }
 }

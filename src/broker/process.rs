@@ -17,7 +17,7 @@ use crate::shard::{Fatal, FatalReason, Stopper};
 use super::lock::DirLock;
 use super::memory::Pools;
 use super::shard_main::{self, Part};
-use super::{Settings, StartError, configuration, listeners};
+use super::{Advertised, Settings, StartError, configuration, listeners};
 
 /// Descriptors that a broker needs beyond its connections: files of logs,
 /// rings, eventfds.
@@ -39,17 +39,23 @@ enum Event {
 /// Why it did not start or had to end, with the remedy.
 pub fn run(settings: Settings) -> Result<(), StartError> {
     let advertised = settings.check()?;
-    let config = configuration::load(&settings)?;
+    let mut config = configuration::load(&settings)?;
     let unfit = |e: preflight::Unfit| StartError::Environment(e.to_string());
     preflight::io_uring().map_err(unfit)?;
     preflight::locked_memory(usize::from(settings.shards)).map_err(unfit)?;
     preflight::open_files(OPEN_FILES_MIN).map_err(unfit)?;
     let lock = DirLock::take(&settings.data_dir)?;
     preflight::direct_io(&settings.data_dir).map_err(unfit)?;
-    let pools = Pools::reserve(settings.memory_bytes)?;
+    let ring = RingConfig::default();
+    let pools = Pools::reserve(settings.memory_bytes, &ring)?;
     let listener = listeners::open(settings.listen)?;
     let bound = listener.local_addr().map_err(|e| StartError::Environment(e.to_string()))?;
     warn_exposed(bound);
+    let advertised = Advertised {
+        port: if settings.advertise.is_some() { advertised.port } else { bound.port() },
+        ..advertised
+    };
+    configuration::note_addresses(&mut config, bound, &advertised)?;
 
     let (events, happened) = mpsc::channel();
     watch_signals(events.clone())?;
@@ -60,17 +66,14 @@ pub fn run(settings: Settings) -> Result<(), StartError> {
         config,
         pools: pools.clone(),
         listener,
-        advertised: super::Advertised {
-            port: if settings.advertise.is_some() { advertised.port } else { bound.port() },
-            ..advertised
-        },
+        advertised,
         spin_max: Duration::from_micros(settings.spin_us.into()),
         on_ready: Box::new(move |stopper| drop(ready.send(Event::Ready(stopper)))),
     };
     let runtime = RuntimeConfig {
         shard: 0,
         core: settings.cores.as_ref().map(|cores| cores[0]),
-        ring: RingConfig::default(),
+        ring,
         receive_pool: pools.receive.clone(),
     };
     let thread = launch(runtime, move |runtime| shard_main::run(runtime, part))

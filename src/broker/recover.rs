@@ -13,7 +13,7 @@ use crate::model::{LeaderEpoch, Offset, PartitionIndex, TopicConfig};
 use crate::partition::producers::ProducerStates;
 use crate::partition::{Partition, PartitionInit, producer_batch};
 use crate::shard::metadata::{METADATA_TOPIC, METADATA_TOPIC_ID, known_log, metadata_log, replay};
-use crate::shard::{Mailbox, Metadata, Owner};
+use crate::shard::{Fatal, FatalReason, Mailbox, Metadata, Owner};
 
 use super::StartError;
 
@@ -28,8 +28,17 @@ pub(super) struct Started<E: Env> {
     pub(super) registration: Vec<MetadataRecord>,
 }
 
-fn data(error: impl std::fmt::Display) -> StartError {
-    StartError::Data(error.to_string())
+/// What the log layer found: its numbered reason when it has one.
+fn data(error: crate::log::Error) -> StartError {
+    match error.fatal_reason() {
+        Some(reason) => StartError::Fatal(Fatal::new(FatalReason::Log(reason), error.to_string())),
+        None => StartError::Data(error.to_string()),
+    }
+}
+
+/// The metadata log holds what this version cannot apply.
+fn metadata_fault(what: impl std::fmt::Display) -> StartError {
+    StartError::Fatal(Fatal::new(FatalReason::Metadata, format!("{METADATA_TOPIC}: {what}")))
 }
 
 /// Recovers everything and hands it to an owner.
@@ -48,7 +57,7 @@ pub(super) async fn recover<E: Env>(
     let node_id = node.node_id;
     let (registration, epoch) = register(env, config, &image, node)?;
     for record in &registration {
-        image.apply(record).map_err(data)?;
+        image.apply(record).map_err(metadata_fault)?;
     }
     let mut recovered = Vec::new();
     let topics: Vec<_> = image.topics().cloned().collect();
@@ -108,15 +117,15 @@ async fn read_image<E: Env>(logs: &LogSet<E>, found: &Recovered) -> Result<Image
             ReadOutcome::Hot(slices) => slices,
             ReadOutcome::Cold(read) => logs.read_cold(read).await.map_err(data)?,
             ReadOutcome::Empty | ReadOutcome::OutOfRange => {
-                return Err(StartError::Data(format!(
-                    "{METADATA_TOPIC}: offset {at} cannot be read though the log ends at {}",
+                return Err(metadata_fault(format_args!(
+                    "offset {at} cannot be read though the log ends at {}",
                     found.log_end
                 )));
             }
         };
         let mut bytes = Vec::with_capacity(slices.iter().map(|s| s.len()).sum());
         slices.iter().for_each(|slice| bytes.extend_from_slice(slice));
-        replay(&mut image, &bytes).map_err(StartError::Data)?;
+        replay(&mut image, &bytes).map_err(metadata_fault)?;
         at = next_offset(&bytes, at)?;
     }
     Ok(image)
@@ -126,7 +135,7 @@ fn next_offset(bytes: &[u8], at: Offset) -> Result<Offset, StartError> {
     let last = crate::record::batches(bytes).last();
     match last {
         Some(Ok(batch)) if batch.last_offset() >= at => Ok(batch.last_offset().plus(1)),
-        _ => Err(StartError::Data(format!("{METADATA_TOPIC}: no whole batch at offset {at}"))),
+        _ => Err(metadata_fault(format_args!("no whole batch at offset {at}"))),
     }
 }
 

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use crate::model::DurabilityClass;
 
 use super::StartError;
+use super::memory::MEMORY_MIN_BYTES;
 
 /// What the command line said. Units are in the names.
 #[derive(Clone, Debug)]
@@ -34,9 +35,6 @@ pub struct Settings {
     /// `KEY=VALUE` overrides, in order.
     pub overrides: Vec<String>,
 }
-
-/// Least memory per shard with which every pool can do its work, in bytes.
-const MEMORY_MIN_BYTES: usize = 32 << 20;
 
 /// Where clients are told to connect.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -72,7 +70,8 @@ impl Settings {
         }
         if self.memory_bytes < MEMORY_MIN_BYTES {
             return Err(StartError::Usage(format!(
-                "--memory {}: a shard needs at least {MEMORY_MIN_BYTES} bytes (32MiB)",
+                "--memory {}: a shard needs at least {MEMORY_MIN_BYTES} bytes; use --memory 64MiB \
+                 or more",
                 self.memory_bytes
             )));
         }
@@ -107,10 +106,10 @@ impl Settings {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    fn settings(listen: &str) -> Settings {
+    pub(in crate::broker) fn settings(listen: &str) -> Settings {
         Settings {
             data_dir: "data".into(),
             listen: listen.parse().unwrap(),
@@ -152,6 +151,6 @@ mod tests {
         assert!(s.check().unwrap_err().to_string().contains("--admin-listen"));
         let mut s = settings("127.0.0.1:9092");
         s.memory_bytes = 1;
-        assert!(s.check().unwrap_err().to_string().contains("32MiB"));
+        assert!(s.check().unwrap_err().to_string().contains("--memory 64MiB or more"));
     }
 }

@@ -17,12 +17,10 @@ use crate::shard::{
     Fatal, FatalReason, Limits, Mailbox, Owner, Pump, PumpParts, Stopper, stop_pair,
 };
 
+use super::configuration::LISTENER;
 use super::memory::Pools;
 use super::recover::{Started, recover};
 use super::{Advertised, StartError};
-
-/// Name of the only listener there is.
-const LISTENER: &str = "PLAINTEXT";
 
 /// Kafka's number of the protocol without encryption and authentication.
 const PLAINTEXT: i16 = 0;

@@ -200,6 +200,30 @@ impl ChunkMut {
         self.len
     }
 
+    /// Makes the block hold `capacity` bytes where it lies. `false` when the
+    /// pages behind it are taken; then nothing has changed.
+    pub fn extend_in_place(&mut self, capacity: usize) -> bool {
+        let block = Arc::get_mut(&mut self.block).expect("one holder before it is frozen");
+        let need = capacity.div_ceil(PAGE);
+        let Some(more) = need.checked_sub(block.pages).filter(|more| *more > 0) else {
+            return true;
+        };
+        let behind = block.first_page + block.pages;
+        let mut state = block.pool.lock();
+        let Some(run) = state.free.get(&behind).copied().filter(|run| *run >= more) else {
+            return false;
+        };
+        state.free.remove(&behind);
+        if run > more {
+            state.free.insert(behind + more, run - more);
+        }
+        state.used_pages += more;
+        state.high_water_pages = state.high_water_pages.max(state.used_pages);
+        drop(state);
+        block.pages = need;
+        true
+    }
+
     /// Whether nothing is filled.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -427,6 +451,27 @@ mod tests {
         drop((c, d));
         assert_eq!(pool.used(), 0);
         assert_eq!(pool.high_water(), 4 * PAGE);
+    }
+
+    #[test]
+    fn a_block_grows_where_the_pages_behind_it_are_free() {
+        let pool = Pool::new("test", 4 * PAGE).unwrap();
+        let mut a = pool.take(PAGE).unwrap();
+        a.extend(b"kept");
+        let b = pool.take(PAGE).unwrap();
+        assert!(!a.extend_in_place(2 * PAGE), "b lies behind it");
+        drop(b);
+        assert!(a.extend_in_place(3 * PAGE - 5));
+        assert_eq!(
+            (a.capacity(), &a.filled_mut()[..], pool.used()),
+            (3 * PAGE, &b"kept"[..], 3 * PAGE)
+        );
+        assert!(!a.extend_in_place(5 * PAGE));
+        assert!(a.extend_in_place(PAGE), "never smaller");
+        let c = pool.take(PAGE).unwrap();
+        assert!(pool.take(1).is_none());
+        drop((a, c));
+        assert_eq!((pool.used(), pool.take(4 * PAGE).is_some()), (0, true));
     }
 
     #[test]

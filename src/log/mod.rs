@@ -25,6 +25,7 @@ mod segment;
 mod segment_io;
 mod set;
 mod signal;
+mod snapshots;
 mod state;
 mod timestamps;
 mod truncate;

@@ -214,15 +214,9 @@ impl<E: Env> Shared<E> {
         let all_at_once = logs.len() > SYNC_EACH_MAX;
         let mut floors = Vec::new();
         for &Leaving { handle, end } in logs {
-            let floor = self.committed_floor(handle, class).await;
-            let floor = match self.gone_or(handle, floor) {
-                Ok(floor) => floor,
-                Err(Error::Gone) => continue,
-                Err(error) => return Err(error),
-            };
-            let synced = self.sync_below(handle, &floor, !all_at_once).await;
+            let synced = self.sync_to_floor(handle, class, !all_at_once).await;
             match self.gone_or(handle, synced) {
-                Ok(()) => floors.push((handle, floor, end)),
+                Ok((floor, round)) => floors.push((handle, floor, round, end)),
                 Err(Error::Gone) => {}
                 Err(error) => return Err(error),
             }
@@ -232,15 +226,14 @@ impl<E: Env> Shared<E> {
             let synced = self.env.fs().sync_fs(dir).await;
             synced.map_err(|e| Error::fatal(FatalReason::Sync, dir, &e))?;
         }
-        for (handle, floor, end) in floors {
-            match self.state.borrow_mut().log_mut(handle) {
-                Some(log) => log.floor = floor,
+        for (handle, floor, round, end) in floors {
+            let raised = self.take_floor(handle, floor, round);
+            let queued = match raised {
+                Some(true) if end <= floor.boundary() => continue,
+                Some(true) => self.queue_tail(handle).await,
+                Some(false) => self.raise_anew(handle, class).await,
                 None => continue,
-            }
-            if end <= floor.boundary() {
-                continue;
-            }
-            let queued = self.queue_tail(handle).await;
+            };
             match self.gone_or(handle, queued) {
                 Ok(()) | Err(Error::Gone) => {}
                 Err(error) => return Err(error),
@@ -249,19 +242,55 @@ impl<E: Env> Shared<E> {
         Ok(())
     }
 
+    /// Makes a log's segment ready to be trusted up to its committed floor;
+    /// returns that, and the truncations that it knows of.
+    async fn sync_to_floor(
+        self: &Rc<Self>,
+        handle: LogHandle,
+        class: DurabilityClass,
+        sync: bool,
+    ) -> Result<(Floor, u32)> {
+        let (floor, round) = self.committed_floor(handle, class).await?;
+        self.sync_below(handle, &floor, sync).await?;
+        Ok((floor, round))
+    }
+
+    /// Raises a log's floor; `false` when it was truncated meanwhile, perhaps
+    /// below it.
+    fn take_floor(&self, handle: LogHandle, floor: Floor, round: u32) -> Option<bool> {
+        let mut state = self.state.borrow_mut();
+        let log = state.log_mut(handle)?;
+        let same = log.round == round;
+        if same {
+            log.floor = floor;
+        }
+        Some(same)
+    }
+
+    /// Raises one floor until no truncation comes between, and queues what
+    /// lies above it.
+    async fn raise_anew(self: &Rc<Self>, handle: LogHandle, class: DurabilityClass) -> Result<()> {
+        loop {
+            let (floor, round) = self.sync_to_floor(handle, class, true).await?;
+            if self.take_floor(handle, floor, round).ok_or(Error::Gone)? {
+                return self.queue_tail(handle).await;
+            }
+        }
+    }
+
     /// The floor that a log could have now, once all segments before its
     /// active one are closed and it lies below the high watermark.
     async fn committed_floor(
         self: &Rc<Self>,
         handle: LogHandle,
         class: DurabilityClass,
-    ) -> Result<Floor> {
+    ) -> Result<(Floor, u32)> {
         loop {
             {
                 let state = self.state.borrow();
                 let log = state.log(handle).ok_or(Error::Gone)?;
                 if let Some(floor) = log.possible_floor() {
-                    return Ok(floor);
+                    return Ok((floor, log.round));
                 }
             }
             self.submit(class);
@@ -287,11 +316,8 @@ impl<E: Env> Shared<E> {
                 // It rolled meanwhile: its floor has to rise, not its tail.
                 self.write_behind(handle, false).await?;
                 let class = self.class_of(handle)?;
-                let floor = self.committed_floor(handle, class).await?;
-                self.sync_below(handle, &floor, true).await?;
-                if let Some(log) = self.state.borrow_mut().log_mut(handle) {
-                    log.floor = floor;
-                }
+                let (floor, round) = self.sync_to_floor(handle, class, true).await?;
+                self.take_floor(handle, floor, round);
                 continue;
             }
             let base = Offset(floor.segment);
@@ -315,6 +341,13 @@ impl<E: Env> Shared<E> {
 
     /// Makes a segment and its indexes ready to be trusted up to a floor.
     async fn sync_below(&self, handle: LogHandle, floor: &Floor, sync: bool) -> Result<()> {
+        self.claim(handle).await?;
+        let synced = self.sync_claimed(handle, floor, sync).await;
+        self.release(handle);
+        synced
+    }
+
+    async fn sync_claimed(&self, handle: LogHandle, floor: &Floor, sync: bool) -> Result<()> {
         let base = Offset(floor.segment);
         self.write_indexes(handle, base, Some(floor.boundary_pos), sync).await?;
         let file = self.segment_file(handle, base).await?;

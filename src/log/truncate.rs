@@ -63,15 +63,8 @@ impl<E: Env> Shared<E> {
     async fn hold(self: &Rc<Self>, handle: LogHandle) -> Result<()> {
         loop {
             // A snapshot that is being stored may speak of what goes away.
-            self.signal
-                .wait(|| {
-                    let state = self.state.borrow();
-                    let free = state.log(handle).is_none_or(|l| l.snapshots == 0);
-                    (free || state.fatal.is_some()).then_some(())
-                })
-                .await;
             self.journaled(handle).await?;
-            self.claim(handle).await?;
+            self.claim_quiet(handle).await?;
             {
                 let mut state = self.state.borrow_mut();
                 let log = state.log_mut(handle).ok_or(Error::Gone)?;
@@ -298,24 +291,5 @@ impl<E: Env> Shared<E> {
             }
         }
         self.sync_dir(&dir).await
-    }
-
-    /// Removes producer snapshots beyond `to`, durably, before the cut: they
-    /// would speak of records that are no more.
-    async fn drop_snapshots_after(&self, handle: LogHandle, to: Offset) -> Result<()> {
-        let dir = {
-            let state = self.state.borrow();
-            state.log(handle).ok_or(Error::Gone)?.dir.clone()
-        };
-        let listed = self.env.fs().read_dir(&dir).await.map_err(|e| Error::io(&dir, e))?;
-        let mut removed = false;
-        for entry in listed {
-            if names::parse(&entry.name).is_some_and(|(o, k)| k == Kind::Snapshot && o > to) {
-                let path = dir.join(&entry.name);
-                self.env.fs().remove_file(&path).await.map_err(|e| Error::io(&path, e))?;
-                removed = true;
-            }
-        }
-        if removed { self.sync_dir(&dir).await } else { Ok(()) }
     }
 }

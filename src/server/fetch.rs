@@ -136,6 +136,8 @@ impl PendingFetch {
         let mut cold = Vec::new();
         for (index, part) in self.parts.iter_mut().enumerate() {
             match part.read(context, self.isolation, left, first) {
+                // The next batch does not fit: not served, so it keeps its turn.
+                Some(ReadOutcome::Hot(slices)) if slices.is_empty() => {}
                 Some(ReadOutcome::Hot(slices)) => {
                     let bytes = slices.iter().map(|s| s.len()).sum::<usize>();
                     found += bytes;
@@ -144,7 +146,7 @@ impl PendingFetch {
                     part.state = State::Found(slices);
                 }
                 Some(ReadOutcome::Cold(read)) => {
-                    let bytes = part.max_bytes().min(left);
+                    let bytes = context.owner.logs().cold_bytes_max(&read).min(left);
                     found += bytes.max(1);
                     left = left.saturating_sub(bytes);
                     first = false;
@@ -465,4 +467,60 @@ fn begin_session<E: Env>(
 
 fn read_cold<E: Env>(context: &Rc<Context<E>>, place: Place, reads: Vec<(u32, ColdRead)>) {
     cold::start(context.owner.logs().clone(), context.owner.clone(), place, reads);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::io::Pool;
+
+    fn part(state: State) -> Part {
+        let bounds = Bounds {
+            log_start: Offset(3),
+            high_watermark: Offset(9),
+            last_stable: Offset(7),
+            epoch: LeaderEpoch(2),
+        };
+        Part {
+            topic: TopicKey::Name("t".into()),
+            wanted: FetchPartition { partition: 4, ..FetchPartition::default() },
+            partition: None,
+            bounds: Some(bounds),
+            state,
+            token: None,
+            silent: false,
+        }
+    }
+
+    #[test]
+    fn c49_the_list_of_aborted_transactions_depends_on_the_isolation() {
+        let empty = part(State::Empty);
+        let outcome = empty.outcome(0, Isolation::ReadUncommitted);
+        assert_eq!(outcome.aborted_transactions, None);
+        let outcome = empty.outcome(0, Isolation::ReadCommitted);
+        assert_eq!(outcome.aborted_transactions, Some([].as_slice()));
+        assert_eq!((outcome.high_watermark, outcome.last_stable_offset), (9, 7));
+        assert_eq!((outcome.log_start_offset, outcome.records.unwrap().length), (3, 0));
+    }
+
+    #[test]
+    fn an_outcome_has_records_or_an_error_or_where_logs_part() {
+        let pool = Pool::new("test", 4096).unwrap();
+        let mut chunk = pool.take(10).unwrap();
+        chunk.extend(b"0123456789");
+        let slices = std::iter::repeat_n(chunk.freeze(), 2).collect();
+        let found = part(State::Found(slices));
+        let outcome = found.outcome(6, Isolation::ReadUncommitted);
+        let records = outcome.records.unwrap();
+        assert_eq!((records.number, records.length), (6, 20));
+
+        let failed = part(State::Failed(ErrorCode::OffsetOutOfRange));
+        let outcome = failed.outcome(0, Isolation::ReadUncommitted);
+        assert_eq!((outcome.error_code, outcome.high_watermark), (ErrorCode::OffsetOutOfRange, -1));
+
+        let parted = part(State::Diverging(EpochEndOffset { epoch: 1, end_offset: 5 }));
+        let outcome = parted.outcome(0, Isolation::ReadUncommitted);
+        assert_eq!(outcome.diverging_epoch.unwrap().end_offset, 5);
+        assert_eq!(outcome.records.unwrap().length, 0);
+    }
 }

@@ -10,7 +10,7 @@ use super::handler::{ConnectionHandler, Place, Verdict};
 use super::input::{Input, Progress};
 use super::output::Output;
 use super::pump::Limits;
-use super::replies::ReplyQueue;
+use super::replies::{ReplyQueue, ReplySeq};
 
 /// Why a turn ended.
 #[derive(Debug, PartialEq, Eq)]
@@ -46,6 +46,8 @@ pub(super) struct Connection<H: ConnectionHandler> {
     pub(super) filling: Option<usize>,
     /// The peer sends no more.
     pub(super) ended: bool,
+    /// The answer that was last asked to come without further waiting.
+    pub(super) hurried: Option<ReplySeq>,
     /// `shutdown` was asked of the ring.
     pub(super) closing: bool,
     /// Monotonic time of the last bytes in either direction.
@@ -72,6 +74,7 @@ impl<H: ConnectionHandler> Connection<H> {
             blocked: false,
             filling: None,
             ended: false,
+            hurried: None,
             closing: false,
             active_at: now,
         }
@@ -147,6 +150,18 @@ impl<H: ConnectionHandler> Connection<H> {
     /// A send has ended: memory of the send pool may be there again.
     pub(super) fn sent(&mut self) {
         self.output_short = false;
+    }
+
+    /// The place of the front answer when it may be far away (a parked fetch);
+    /// once per answer.
+    pub(super) fn hurry(&mut self, handler: &H) -> Option<Place> {
+        let seq = self.replies.first_seq();
+        let parked = self.replies.front().is_some_and(|pending| !handler.decides_soon(pending));
+        if !parked || self.hurried == Some(seq) {
+            return None;
+        }
+        self.hurried = Some(seq);
+        Some(Place { conn: self.id, seq })
     }
 
     /// Whether nothing of this connection can go on by itself.

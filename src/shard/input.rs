@@ -200,9 +200,13 @@ impl<B: Deref<Target = [u8]>> Input<B> {
     }
 }
 
-/// Doubles the memory of a frame, up to its announced length.
+/// Doubles the memory of a frame, up to its announced length: where it lies
+/// when that is free, so that a large frame does not need its memory twice.
 fn grow(gather: &mut Gather, pool: &Pool) -> bool {
     let capacity = (gather.chunk.capacity() * 2).min(gather.want);
+    if gather.chunk.extend_in_place(capacity) {
+        return true;
+    }
     let Some(mut larger) = pool.take(capacity) else { return false };
     larger.extend(&gather.chunk);
     gather.chunk = larger;
@@ -275,6 +279,20 @@ mod tests {
             collect(&mut input, &pool, &mut got);
         }
         assert!(got == [frame[4..].to_vec()]);
+    }
+
+    #[test]
+    fn one_frame_may_take_nearly_the_whole_pool() {
+        let pool = Pool::new("receive", 1 << 20).unwrap();
+        let mut input = Input::new(1 << 20);
+        let frame = framed(1_000_000, 3);
+        let mut got = Vec::new();
+        for part in frame.chunks(64 << 10) {
+            input.push(part.to_vec());
+            collect(&mut input, &pool, &mut got);
+        }
+        assert!(got == [frame[4..].to_vec()]);
+        assert_eq!(pool.used(), 0);
     }
 
     #[test]

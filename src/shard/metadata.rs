@@ -119,7 +119,7 @@ pub fn metadata_log(config: &TopicConfig) -> KnownLog {
 /// Words for the operator when a record is damaged or from a newer version.
 pub fn replay(image: &mut Image, batches: &[u8]) -> Result<(), String> {
     for batch in crate::record::batches(batches) {
-        let batch = batch.map_err(|e| format!("{METADATA_TOPIC}: {e}"))?;
+        let batch = batch.map_err(|e| e.to_string())?;
         let at = batch.base_offset();
         let bytes = batch.decompressed(usize::MAX).map_err(|e| format!("offset {at}: {e}"))?;
         for record in batch.iter(&bytes) {

@@ -414,8 +414,17 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
         // Frames that came before the end are still served (acks=0 producers
         // send and close); answers have nobody left to read them.
         let goes_on = connection.queued || (connection.blocked && !connection.is_quiet());
-        if connection.ended && !goes_on {
-            self.close(id, "the peer closed");
+        if !connection.ended {
+            return;
+        }
+        if !goes_on {
+            return self.close(id, "the peer closed");
+        }
+        // A parked fetch must not hold them up, now that nobody waits for it.
+        let handler = self.handler.clone();
+        let place = self.connection(id).filter(|c| c.blocked).and_then(|c| c.hurry(&handler));
+        if let Some(place) = place {
+            self.mailbox.post(place, PendingEvent::Deadline);
         }
     }
 

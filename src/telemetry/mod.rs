@@ -1,6 +1,8 @@
 //! What the broker says about itself: logging set-up. Counters live with the
 //! layers that count and are read from there.
 
+use std::io::IsTerminal;
+
 use tracing_subscriber::EnvFilter;
 
 /// Environment variable with the log filter, in `tracing`'s syntax.

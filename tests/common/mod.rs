@@ -131,6 +131,19 @@ fn launch(data_dir: &Path, flags: &[String]) -> (Child, SocketAddr) {
 pub struct Client {
     stream: TcpStream,
     next_id: i32,
+    name: String,
+}
+
+/// A whole frame: length, header and body.
+pub fn frame(key: ApiKey, version: i16, id: i32, name: &str, body: &[u8]) -> Vec<u8> {
+    let client_id = Some(name.into());
+    let header = RequestHeader { key, version, correlation_id: id, client_id };
+    let mut frame = vec![0; 4];
+    header.write(&mut Writer::new(&mut frame)).expect("the header is short");
+    frame.extend_from_slice(body);
+    let length = i32::try_from(frame.len() - 4).expect("a test's frame is small");
+    frame[..4].copy_from_slice(&length.to_be_bytes());
+    frame
 }
 
 impl Client {
@@ -139,23 +152,46 @@ impl Client {
         let stream = TcpStream::connect(address).expect("the broker accepts connections");
         stream.set_nodelay(true).expect("it is a socket");
         stream.set_read_timeout(Some(ANSWER_MAX)).expect("it is a socket");
-        Self { stream, next_id: 0 }
+        Self { stream, next_id: 0, name: "test".into() }
+    }
+
+    /// With this client id.
+    pub fn named(self, name: &str) -> Self {
+        Self { name: name.into(), ..self }
+    }
+
+    /// Sends bytes as they are; the broker may have closed meanwhile.
+    pub fn send_bytes(&mut self, bytes: &[u8]) {
+        let _ = self.stream.write_all(bytes);
+    }
+
+    /// Says that nothing more will be sent.
+    pub fn send_no_more(&mut self) {
+        let _ = self.stream.shutdown(std::net::Shutdown::Write);
+    }
+
+    /// Everything that still comes until the broker closes; fails when it does
+    /// not.
+    pub fn drain(&mut self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        match self.stream.read_to_end(&mut bytes) {
+            Ok(_) => {}
+            Err(e) if e.kind() == ErrorKind::ConnectionReset => {}
+            Err(e) => panic!("the broker does not close: {e}"),
+        }
+        bytes
+    }
+
+    /// A second handle of the same connection, to read while this one writes.
+    pub fn handle(&self) -> Self {
+        let stream = self.stream.try_clone().expect("it is a socket");
+        Self { stream, next_id: self.next_id, name: self.name.clone() }
     }
 
     /// Sends a body, already encoded, and returns its correlation id.
     pub fn send_body(&mut self, key: ApiKey, version: i16, body: &[u8]) -> i32 {
         self.next_id += 1;
-        let header = RequestHeader {
-            key,
-            version,
-            correlation_id: self.next_id,
-            client_id: Some("test".into()),
-        };
-        let mut frame = vec![0; 4];
-        header.write(&mut Writer::new(&mut frame)).expect("the header is short");
-        frame.extend_from_slice(body);
-        let length = i32::try_from(frame.len() - 4).expect("a test's frame is small");
-        frame[..4].copy_from_slice(&length.to_be_bytes());
+        let frame = frame(key, version, self.next_id, &self.name, body);
         self.stream.write_all(&frame).expect("the broker reads");
         self.next_id
     }

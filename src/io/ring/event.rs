@@ -6,6 +6,10 @@ use std::net::SocketAddr;
 use super::buffers::ReceivedBuf;
 use super::send::SendPiece;
 use crate::io::ChunkMut;
+use crate::io::chunk::PAGE;
+
+/// Bytes of an entry of the queue that offers buffers to the kernel.
+const QUEUE_ENTRY_BYTES: usize = 16;
 
 /// How the kernel hands over completions that it prepared in the background.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,6 +53,21 @@ pub struct RingConfig {
     /// what a connection holds and need no cancelling, while one run of a
     /// multishot can take every buffer of the ring (64 of 64 in a test).
     pub receive: ReceiveMode,
+}
+
+impl RingConfig {
+    /// Bytes that a ring takes from its receive pool for as long as it lives:
+    /// the provided buffers and the queue that offers them.
+    #[must_use]
+    pub fn pool_bytes(&self) -> usize {
+        let buffers = usize::from(self.buffers);
+        self.queue_bytes().next_multiple_of(PAGE) + buffers * self.buffer_bytes
+    }
+
+    /// Bytes of the queue that offers the provided buffers.
+    pub(super) fn queue_bytes(&self) -> usize {
+        usize::from(self.buffers) * QUEUE_ENTRY_BYTES
+    }
 }
 
 impl Default for RingConfig {

@@ -99,7 +99,7 @@ impl Ring {
             pool.take(bytes).ok_or_else(full)
         };
         assert!(config.buffer_bytes.is_multiple_of(PAGE), "receive buffers of whole pages");
-        let entries = take(usize::from(config.buffers) * 16)?;
+        let entries = take(config.queue_bytes())?;
         let data = take(usize::from(config.buffers) * config.buffer_bytes)?;
         let buffers =
             Buffers::new(entries, data, config.buffer_bytes, config.buffers, bell.clone());

@@ -61,8 +61,9 @@ impl BrokerConfig {
         Ok(key)
     }
 
-    /// The value that was set here.
-    pub(super) fn own(&self, key: &str) -> Option<&str> {
+    /// The value that was set for this broker, if any.
+    #[must_use]
+    pub fn own(&self, key: &str) -> Option<&str> {
         self.values.get(key).map(String::as_str)
     }
 

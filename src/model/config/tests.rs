@@ -162,7 +162,7 @@ fn settings_without_effect_are_named() {
 #[test]
 fn numbers_and_sizes_are_read() {
     let mut broker = BrokerConfig::default();
-    assert_eq!(broker.number("millstream.memory"), 256 << 20);
+    assert_eq!(broker.number("millstream.memory"), 512 << 20);
     broker.set("millstream.memory", "1G").unwrap();
     assert_eq!(broker.number("millstream.memory"), 1 << 30);
     assert!(broker.set("millstream.memory", "1m").is_err());

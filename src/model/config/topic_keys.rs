@@ -40,7 +40,6 @@ pub(super) const KEYS: &[Key] = &[
     )
     .check(Check::RangeOr(1, 9, -1))
     .dynamic()
-    .enforced()
     .synonyms(&[("compression.gzip.level", 1)]),
     Key::new(
         "compression.lz4.level",
@@ -70,7 +69,6 @@ pub(super) const KEYS: &[Key] = &[
     )
     .range(-131_072, 22)
     .dynamic()
-    .enforced()
     .synonyms(&[("compression.zstd.level", 1)]),
     Key::new(
         "delete.retention.ms",

@@ -1,3 +1,5 @@
+//! Tests of scanning journals and of replay.
+
 use proptest::prelude::*;
 
 use super::super::frame::FrameHeader;

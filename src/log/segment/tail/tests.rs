@@ -1,3 +1,5 @@
+//! Tests of the tail of an open segment.
+
 use proptest::prelude::*;
 
 use super::*;

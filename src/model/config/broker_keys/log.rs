@@ -19,8 +19,7 @@ pub(super) const KEYS: &[Key] = &[
         "Topics' default for compression.gzip.level.",
     )
     .check(Check::RangeOr(1, 9, -1))
-    .dynamic()
-    .enforced(),
+    .dynamic(),
     Key::new(
         "compression.lz4.level",
         Kind::Int,
@@ -46,8 +45,7 @@ pub(super) const KEYS: &[Key] = &[
         "Topics' default for compression.zstd.level.",
     )
     .range(-131072, 22)
-    .dynamic()
-    .enforced(),
+    .dynamic(),
     Key::new(
         "cordoned.log.dirs",
         Kind::List,
@@ -187,7 +185,7 @@ pub(super) const KEYS: &[Key] = &[
         "log.dir",
         Kind::List,
         Some("/var/lib/millstream"),
-        "The data directory, when log.dirs is not given.",
+        "The data directory, when log.dirs is not given. Set by the flag --data-dir.",
     )
     .high()
     .enforced(),
@@ -200,7 +198,7 @@ pub(super) const KEYS: &[Key] = &[
     .at_least(1)
     .low()
     .not_applicable(),
-    Key::new("log.dirs", Kind::List, None, "The data directory; one only.")
+    Key::new("log.dirs", Kind::List, None, "The data directory; set by the flag --data-dir.")
         .high()
         .enforced()
         .synonyms(&[("log.dirs", 1), ("log.dir", 1)]),

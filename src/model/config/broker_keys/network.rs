@@ -7,7 +7,7 @@ pub(super) const KEYS: &[Key] = &[
         "advertised.listeners",
         Kind::List,
         None,
-        "Addresses that clients are told to use, per listener.",
+        "Addresses that clients are told to use, per listener. Set by the flag --advertise.",
     )
     .high()
     .enforced(),
@@ -108,7 +108,7 @@ pub(super) const KEYS: &[Key] = &[
         "listeners",
         Kind::List,
         Some("PLAINTEXT://:9092"),
-        "Addresses to listen on, as NAME://host:port.",
+        "Addresses to listen on, as NAME://host:port. Set by the flag --listen.",
     )
     .high()
     .per_broker()
@@ -232,10 +232,9 @@ pub(super) const KEYS: &[Key] = &[
         "socket.listen.backlog.size",
         Kind::Int,
         Some("50"),
-        "Connections that the kernel keeps until they are accepted.",
+        "Connections that the kernel keeps until they are accepted. Here it is always 4096.",
     )
-    .at_least(1)
-    .enforced(),
+    .at_least(1),
     Key::new(
         "socket.receive.buffer.bytes",
         Kind::Int,

@@ -24,8 +24,9 @@ pub(super) const KEYS: &[Key] = &[
     Key::new(
         "millstream.memory",
         Kind::String,
-        Some("256m"),
-        "Memory of one shard for buffers, split into pools; nothing is buffered beyond it.",
+        Some("512m"),
+        "Memory of one shard for buffers, split into pools; nothing is buffered beyond it. Set by \
+         the flag --memory.",
     )
     .check(Check::Size(64 << 20))
     .high()
@@ -34,7 +35,8 @@ pub(super) const KEYS: &[Key] = &[
         "millstream.shards",
         Kind::Int,
         Some("1"),
-        "Pinned threads, each with its own partitions. More than one comes later.",
+        "Pinned threads, each with its own partitions. More than one comes later. Set by the flag \
+         --shards.",
     )
     .range(1, 1)
     .high()
@@ -44,7 +46,7 @@ pub(super) const KEYS: &[Key] = &[
         Kind::Int,
         Some("50"),
         "How long a shard without work looks again before it sleeps, in microseconds: less saves \
-         CPU, more saves latency.",
+         CPU, more saves latency. Set by the flag --spin.",
     )
     .range(0, 10_000)
     .enforced(),
