@@ -10,6 +10,7 @@ use super::epoch_cache::EpochCache;
 use super::error::{Error, FatalReason, Result};
 use super::journal::frame::{FrameHeader, FrameKind};
 use super::rebuild::make_dir;
+use super::reclaim::Leaving;
 use super::segment::tail::OpenSegment;
 use super::set::LogHandle;
 use super::state::{Log, Shared};
@@ -170,12 +171,13 @@ impl<E: Env> Shared<E> {
             }
             self.write_behind(handle, true).await?;
             self.cut_file(handle).await?;
-            raised[class.index()].push(handle);
+            // Whatever lies above the floor is queued anew.
+            raised[class.index()].push(Leaving { handle, end: Offset(i64::MAX) });
         }
         for class in DurabilityClass::ALL {
-            let handles = std::mem::take(&mut raised[class.index()]);
-            self.raise_floors(class, &handles).await?;
-            for handle in handles {
+            let closing = std::mem::take(&mut raised[class.index()]);
+            self.raise_floors(class, &closing).await?;
+            for Leaving { handle, .. } in closing {
                 let close = {
                     let state = self.state.borrow();
                     let Some(log) = state.log(handle) else { continue };

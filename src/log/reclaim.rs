@@ -3,8 +3,11 @@
 //!
 //! Freeing a file: every log with frames in it either gets a `TAIL` frame at
 //! the journal's head (few bytes above its floor) or is written behind and
-//! synced, which raises its floor, and gets a `TAIL` for what remains. Order:
-//! segment sync, directory sync, `TAIL` durable, checkpoint, new life.
+//! synced, which raises its floor, and gets a `TAIL` for what remains, unless
+//! frames in later files vouch for all of that: a log that is written to without
+//! pause would otherwise copy what arrived during the sync, which the journal
+//! may have no room for. Order: segment sync, directory sync, `TAIL` durable,
+//! checkpoint, new life.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -31,6 +34,13 @@ const RETRY: Duration = Duration::from_millis(1);
 enum Duty {
     Make,
     Reclaim,
+}
+
+/// A log whose frames up to an offset are about to leave the journal.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Leaving {
+    pub(crate) handle: LogHandle,
+    pub(crate) end: Offset,
 }
 
 impl<E: Env> Shared<E> {
@@ -120,18 +130,19 @@ impl<E: Env> Shared<E> {
 
     /// Frees the oldest full file of a journal.
     pub(crate) async fn reclaim(self: &Rc<Self>, class: DurabilityClass) -> Result<()> {
-        let logs: Vec<LogHandle> = {
+        let logs: Vec<Leaving> = {
             let state = self.state.borrow();
             let Some(oldest) = state.journals[class.index()].full.front() else { return Ok(()) };
-            let mut logs: Vec<_> = oldest.logs.iter().copied().collect();
-            logs.sort_unstable_by_key(|h| (h.slot, h.generation));
+            let leaving = |(handle, end): (&_, &_)| Leaving { handle: *handle, end: *end };
+            let mut logs: Vec<_> = oldest.logs.iter().map(leaving).collect();
+            logs.sort_unstable_by_key(|l| (l.handle.slot, l.handle.generation));
             logs
         };
         let mut raised = Vec::new();
-        for handle in logs {
-            let carried = self.carry(handle).await;
-            match self.gone_or(handle, carried) {
-                Ok(true) => raised.push(handle),
+        for leaving in logs {
+            let carried = self.carry(leaving).await;
+            match self.gone_or(leaving.handle, carried) {
+                Ok(true) => raised.push(leaving),
                 Ok(false) | Err(Error::Gone) => {}
                 Err(error) => return Err(error),
             }
@@ -148,11 +159,15 @@ impl<E: Env> Shared<E> {
 
     /// Gets the frames of one log out of the oldest file's care. `true` when
     /// its floor has to rise.
-    async fn carry(self: &Rc<Self>, handle: LogHandle) -> Result<bool> {
+    async fn carry(self: &Rc<Self>, leaving: Leaving) -> Result<bool> {
+        let handle = leaving.handle;
         self.journaled(handle).await?;
         let above = {
             let state = self.state.borrow();
             let log = state.log(handle).ok_or(Error::Gone)?;
+            if leaving.end <= log.floor.boundary() {
+                return Ok(false);
+            }
             log.above_floor()
         };
         match above {
@@ -190,18 +205,18 @@ impl<E: Env> Shared<E> {
     }
 
     /// Raises the floors of logs that were written behind, after a sync, and
-    /// queues what lies above them anew.
+    /// queues what lies above them anew where a frame that leaves held some of it.
     pub(crate) async fn raise_floors(
         self: &Rc<Self>,
         class: DurabilityClass,
-        handles: &[LogHandle],
+        logs: &[Leaving],
     ) -> Result<()> {
-        let all_at_once = handles.len() > SYNC_EACH_MAX;
+        let all_at_once = logs.len() > SYNC_EACH_MAX;
         let mut floors = Vec::new();
-        for &handle in handles {
+        for &Leaving { handle, end } in logs {
             let synced = self.sync_to_floor(handle, class, !all_at_once).await;
             match self.gone_or(handle, synced) {
-                Ok((floor, round)) => floors.push((handle, floor, round)),
+                Ok((floor, round)) => floors.push((handle, floor, round, end)),
                 Err(Error::Gone) => {}
                 Err(error) => return Err(error),
             }
@@ -211,9 +226,10 @@ impl<E: Env> Shared<E> {
             let synced = self.env.fs().sync_fs(dir).await;
             synced.map_err(|e| Error::fatal(FatalReason::Sync, dir, &e))?;
         }
-        for (handle, floor, round) in floors {
+        for (handle, floor, round, end) in floors {
             let raised = self.take_floor(handle, floor, round);
             let queued = match raised {
+                Some(true) if end <= floor.boundary() => continue,
                 Some(true) => self.queue_tail(handle).await,
                 Some(false) => self.raise_anew(handle, class).await,
                 None => continue,
