@@ -19,5 +19,9 @@ pub const PARTITIONS_PER_TOPIC_MAX: i32 = 100_000;
 /// records of a request are one atomic batch.
 pub const PARTITIONS_PER_REQUEST_MAX: i32 = 10_000;
 
+/// Largest batch after decompression, in bytes, whatever
+/// `max.decompressed.message.bytes` says: what is taken can also be searched.
+pub const DECOMPRESSED_BYTES_MAX: usize = 1 << 30;
+
 /// Longest value of one config key, in bytes.
 pub const CONFIG_VALUE_BYTES_MAX: usize = 32 * 1024;

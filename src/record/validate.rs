@@ -10,6 +10,7 @@
 //! transactional batch needs a producer id, and a producer id an epoch; the
 //! LogAppendTime bit is refused whatever the topic's timestamp type.
 
+use crate::model::limits::DECOMPRESSED_BYTES_MAX;
 use crate::model::{ErrorCode, ProducerEpoch, ProducerId, Timestamp};
 
 use super::codec::{self, Compression, Contexts};
@@ -19,9 +20,6 @@ use super::walk::{Checks, REFUSED_MAX, Refusal, Streamed, WINDOW_LEN, Walked, wa
 
 /// Refused records that a [`Rejected`] names one by one.
 pub const RECORD_ERRORS_MAX: usize = REFUSED_MAX;
-
-/// What [`ProduceRules::decompressed_bytes_max`] cannot exceed.
-const DECOMPRESSED_CEILING: usize = 1 << 30;
 
 /// The topic's `compression.type`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -180,7 +178,7 @@ impl Validator {
             TargetCompression::Codec(codec) => codec,
         };
         let checks = checks(&view, rules);
-        let limit = rules.decompressed_bytes_max.min(DECOMPRESSED_CEILING);
+        let limit = rules.decompressed_bytes_max.min(DECOMPRESSED_BYTES_MAX);
         let (walked, mut rewritten) = if source == target {
             (self.walk(source, &view, &checks, limit)?, None)
         } else {

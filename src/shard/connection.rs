@@ -7,9 +7,9 @@ use crate::io::Pool;
 use crate::io::ring::{ConnId, ReceivedBuf};
 
 use super::handler::{ConnectionHandler, Place, Verdict};
-use super::input::{Input, Progress};
+use super::input::{FrameMemory, Input, Progress};
+use super::limits::Limits;
 use super::output::Output;
-use super::pump::Limits;
 use super::replies::{ReplyQueue, ReplySeq};
 
 /// Why a turn ended.
@@ -93,14 +93,14 @@ impl<H: ConnectionHandler> Connection<H> {
         &mut self,
         handler: &H,
         limits: &Limits,
-        receive_pool: &Pool,
+        memory: &FrameMemory,
         served: &mut u64,
     ) -> TurnEnd {
         for _ in 0..limits.turn_requests_max {
             if !self.may_start(limits) {
                 return TurnEnd::Blocked;
             }
-            match self.input.advance(receive_pool) {
+            match self.input.advance(memory) {
                 Ok(Progress::Frame) => {}
                 Ok(Progress::Starving) => return TurnEnd::Starving,
                 Ok(Progress::NoMemory) => return TurnEnd::NoMemory,
@@ -162,6 +162,12 @@ impl<H: ConnectionHandler> Connection<H> {
         }
         self.hurried = Some(seq);
         Some(Place { conn: self.id, seq })
+    }
+
+    /// Whether a frame that does not arrive holds memory since before `since`.
+    pub(super) fn stalls(&self, since: Duration) -> bool {
+        let holds = self.input.holds_memory() || self.filling.is_some();
+        holds && !self.queued && !self.blocked && !self.closing && self.active_at < since
     }
 
     /// Whether nothing of this connection can go on by itself.

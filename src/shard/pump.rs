@@ -19,45 +19,10 @@ use crate::io::{ChunkMut, Pool};
 use super::connection::{Connection, TurnEnd};
 use super::fatal::Fatal;
 use super::handler::{ConnectionHandler, Mailbox, PendingEvent, Place};
+use super::input::FrameMemory;
+use super::limits::{Limits, PumpCounters};
 use super::runtime::{Runtime, yield_in_place};
 use super::stop::StopSignal;
-
-/// Limits of connections, each a flag or a configuration key.
-#[derive(Clone, Debug)]
-pub struct Limits {
-    /// Largest frame in bytes (`socket.request.max.bytes`).
-    pub frame_max_bytes: usize,
-    /// Requests of one connection in flight.
-    pub in_flight_max: usize,
-    /// Encoded bytes of one connection that wait for its socket.
-    pub output_max_bytes: usize,
-    /// Requests of one connection before the next has its turn.
-    pub turn_requests_max: usize,
-    /// A connection without traffic for so long is closed
-    /// (`connections.max.idle.ms`).
-    pub idle_max: Duration,
-    /// Missing bytes of a frame from which they are received into its memory.
-    pub direct_receive_min_bytes: usize,
-    /// Longest look-again before a park (`--spin`).
-    pub spin_max: Duration,
-    /// How long answers may take to leave when the broker stops.
-    pub stop_send_max: Duration,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            frame_max_bytes: 100 << 20,
-            in_flight_max: 128,
-            output_max_bytes: 1 << 20,
-            turn_requests_max: 16,
-            idle_max: Duration::from_secs(600),
-            direct_receive_min_bytes: 16 << 10,
-            spin_max: Duration::from_micros(50),
-            stop_send_max: Duration::from_secs(2),
-        }
-    }
-}
 
 /// What a shard does when every ready connection has had its turn.
 pub trait RoundEnd: 'static {
@@ -65,23 +30,6 @@ pub trait RoundEnd: 'static {
     fn end_round(&self);
     /// Why the shard must end, when it must.
     fn fatal(&self) -> Option<Fatal>;
-}
-
-/// Counts since the start, for metrics.
-#[derive(Clone, Copy, Default, Debug)]
-pub struct PumpCounters {
-    /// Rounds.
-    pub rounds: u64,
-    /// Requests served.
-    pub requests: u64,
-    /// Parks.
-    pub parks: u64,
-    /// Connections accepted.
-    pub accepted: u64,
-    /// Connections closed for idleness.
-    pub idle_closed: u64,
-    /// Turns that found the receive pool used up.
-    pub receive_memory_short: u64,
 }
 
 /// The loop of one shard.
@@ -92,7 +40,7 @@ pub struct Pump<H: ConnectionHandler, R: RoundEnd> {
     round_end: Rc<R>,
     mailbox: Mailbox,
     limits: Limits,
-    receive_pool: Pool,
+    frame_memory: FrameMemory,
     send_pool: Pool,
     stop: StopSignal,
     connections: Vec<Option<Connection<H>>>,
@@ -127,7 +75,7 @@ pub struct PumpParts<H, R> {
     /// Limits of connections.
     pub limits: Limits,
     /// Memory of frames under way.
-    pub receive_pool: Pool,
+    pub frame_memory: FrameMemory,
     /// Memory of encoded answers.
     pub send_pool: Pool,
     /// Who says when to stop.
@@ -147,7 +95,7 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
             round_end: parts.round_end,
             mailbox: parts.mailbox,
             limits: parts.limits,
-            receive_pool: parts.receive_pool,
+            frame_memory: parts.frame_memory,
             send_pool: parts.send_pool,
             stop: parts.stop,
             connections: Vec::new(),
@@ -225,7 +173,7 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
             return;
         }
         let mut served = 0;
-        let end = connection.turn(&self.handler, &self.limits, &self.receive_pool, &mut served);
+        let end = connection.turn(&self.handler, &self.limits, &self.frame_memory, &mut served);
         self.counters.requests += served;
         match end {
             TurnEnd::Share => self.make_ready(id),
@@ -465,6 +413,20 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
         for id in idle {
             self.counters.idle_closed += 1;
             self.close(id, "no traffic for connections.max.idle.ms");
+        }
+        if !self.hungry.is_empty() {
+            self.end_stalled();
+        }
+    }
+
+    /// Others wait for memory: frames that do not arrive give theirs back.
+    fn end_stalled(&mut self) {
+        let since = self.now.saturating_sub(self.limits.frame_stall_max);
+        let all = self.connections.iter().flatten();
+        let stalled: Vec<_> = all.filter(|c| c.stalls(since)).map(|c| c.id).collect();
+        for id in stalled {
+            self.counters.stalled_closed += 1;
+            self.close(id, "its unfinished frame held memory that others waited for");
         }
     }
 

@@ -14,8 +14,8 @@ use millstream::io::ring::{ConnId, RingConfig};
 use millstream::io::{Env, Pool, Task};
 use millstream::shard::runtime::{RuntimeConfig, ShardThread, launch};
 use millstream::shard::{
-    ConnectionHandler, Fatal, Limits, Mailbox, Output, PendingEvent, Place, Pump, PumpParts,
-    RoundEnd, Stopper, Verdict, stop_pair,
+    ConnectionHandler, Fatal, FrameMemory, Limits, Mailbox, Output, PendingEvent, Place, Pump,
+    PumpParts, RoundEnd, Stopper, Verdict, stop_pair,
 };
 
 #[derive(Clone, Default)]
@@ -165,7 +165,10 @@ impl Shard {
                 round_end,
                 mailbox,
                 limits,
-                receive_pool,
+                frame_memory: FrameMemory {
+                    pool: receive_pool,
+                    reserve: Pool::new("frames", 64 << 20).unwrap(),
+                },
                 send_pool,
                 stop,
             });
