@@ -20,6 +20,7 @@ mod read;
 mod rebuild;
 mod reclaim;
 mod recovery;
+mod reopen;
 mod scan;
 mod segment;
 mod segment_io;

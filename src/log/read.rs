@@ -201,7 +201,7 @@ impl<E: Env> Shared<E> {
         if entries == 0 {
             return Ok(None);
         }
-        let key = super::files_lru::FileKey { handle, segment: base, kind };
+        let key = super::files_lru::FileKey { handle, segment: base, kind, writable: true };
         let open = self.files.get(self.env.fs(), key, &path, OpenMode::BUFFERED).await;
         let file = open.map_err(|e| Error::io(&path, e))?;
         // Pages are halved by their first entries, then one page is searched.
