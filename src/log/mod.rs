@@ -21,6 +21,8 @@ mod rebuild;
 mod reclaim;
 mod recovery;
 mod reopen;
+mod rescan;
+mod rewrite;
 mod scan;
 mod segment;
 mod segment_io;
@@ -30,6 +32,7 @@ mod snapshots;
 mod state;
 mod timestamps;
 mod truncate;
+mod unsynced;
 
 #[cfg(test)]
 mod tests;
