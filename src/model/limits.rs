@@ -25,3 +25,11 @@ pub const DECOMPRESSED_BYTES_MAX: usize = 1 << 30;
 
 /// Longest value of one config key, in bytes.
 pub const CONFIG_VALUE_BYTES_MAX: usize = 32 * 1024;
+
+/// Partitions that one Produce or Fetch request may name, and that one fetch
+/// session may hold: bounds the memory and time of a single request.
+pub const PARTITIONS_PER_DATA_REQUEST_MAX: usize = 100_000;
+
+/// Fetches of one connection in flight; each may hold a whole reply. Kafka
+/// serves one at a time.
+pub const FETCHES_IN_FLIGHT_MAX: usize = 2;

@@ -12,6 +12,9 @@ use super::limits::Limits;
 use super::output::Output;
 use super::replies::{ReplyQueue, ReplySeq};
 
+/// After a frame of this size a turn asks whether the slice is over, in bytes.
+const LONG_FRAME: usize = 4 << 10;
+
 /// Why a turn ended.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum TurnEnd {
@@ -95,6 +98,7 @@ impl<H: ConnectionHandler> Connection<H> {
         limits: &Limits,
         memory: &FrameMemory,
         served: &mut u64,
+        slice_over: impl Fn() -> bool,
     ) -> TurnEnd {
         for _ in 0..limits.turn_requests_max {
             if !self.may_start(limits) {
@@ -124,27 +128,32 @@ impl<H: ConnectionHandler> Connection<H> {
                 }
                 Verdict::Close(reason) => return TurnEnd::Close(reason),
             }
+            let long = self.input.frame().len() >= LONG_FRAME;
             self.input.consume();
             *served += 1;
+            if long && slice_over() {
+                return TurnEnd::Share;
+            }
         }
         TurnEnd::Share
     }
 
-    /// Encodes the answers that are known, in order. Says whether any left.
-    pub(super) fn settle(&mut self, handler: &H, limits: &Limits) -> bool {
+    /// Encodes the answers that are known, in order. Says whether any left;
+    /// `Err` is why the connection must end.
+    pub(super) fn settle(&mut self, handler: &H, limits: &Limits) -> Result<bool, String> {
         let mut moved = false;
         while !self.output_short
             && self.output.bytes() < limits.output_max_bytes
             && self.replies.front().is_some_and(|pending| handler.is_ready(pending))
         {
             let pending = self.replies.pop().expect("the front was there");
-            self.output_short = !handler.encode(&mut self.state, pending, &mut self.output);
+            self.output_short = !handler.encode(&mut self.state, pending, &mut self.output)?;
             moved = true;
         }
         if self.replies.is_empty() {
             self.alone = false;
         }
-        moved
+        Ok(moved)
     }
 
     /// A send has ended: memory of the send pool may be there again.

@@ -19,6 +19,9 @@ pub struct Limits {
     /// A frame of which nothing came for so long is given up when others wait
     /// for memory.
     pub frame_stall_max: Duration,
+    /// A client whose send has stood still for so long may be closed when
+    /// memory is short.
+    pub send_stall_max: Duration,
     /// Missing bytes of a frame from which they are received into its memory.
     pub direct_receive_min_bytes: usize,
     /// Longest look-again before a park (`--spin`).
@@ -36,6 +39,7 @@ impl Default for Limits {
             turn_requests_max: 16,
             idle_max: Duration::from_secs(600),
             frame_stall_max: Duration::from_secs(30),
+            send_stall_max: Duration::from_secs(5),
             direct_receive_min_bytes: 16 << 10,
             spin_max: Duration::from_micros(50),
             stop_send_max: Duration::from_secs(2),

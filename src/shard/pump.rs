@@ -30,6 +30,8 @@ pub trait RoundEnd: 'static {
     fn end_round(&self);
     /// Why the shard must end, when it must.
     fn fatal(&self) -> Option<Fatal>;
+    /// Whether appends or reads lacked memory since the last call.
+    fn lacked_memory(&self) -> bool;
 }
 
 /// The loop of one shard.
@@ -173,7 +175,10 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
             return;
         }
         let mut served = 0;
-        let end = connection.turn(&self.handler, &self.limits, &self.frame_memory, &mut served);
+        let env = self.runtime.env();
+        let slice_over = || env.slice_over();
+        let memory = &self.frame_memory;
+        let end = connection.turn(&self.handler, &self.limits, memory, &mut served, slice_over);
         self.counters.requests += served;
         match end {
             TurnEnd::Share => self.make_ready(id),
@@ -285,7 +290,13 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
         connection.active_at = now;
         connection.sent();
         match result {
-            Ok(()) => self.flush(id, pieces),
+            Ok(()) => {
+                // What waited for room in the output or for the send pool.
+                if std::mem::take(&mut connection.blocked) {
+                    self.make_ready(id);
+                }
+                self.settle_with(id, pieces);
+            }
             Err(error) => self.close(id, &format!("send failed: {error}")),
         }
     }
@@ -294,11 +305,10 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
         let Some(slot) = self.connections.get_mut(id.index()) else { return };
         if let Some(mut connection) = slot.take_if(|c| c.id == id) {
             self.open -= 1;
-            while let Some(pending) = {
-                let seq = connection.replies.first_seq();
-                connection.replies.pop().map(|p| (seq, p))
-            } {
-                self.handler.forget(Place { conn: id, seq: pending.0 }, pending.1);
+            loop {
+                let place = Place { conn: id, seq: connection.replies.first_seq() };
+                let Some(pending) = connection.replies.pop() else { break };
+                self.handler.forget(place, pending);
             }
         }
     }
@@ -330,13 +340,21 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
 
     /// Encodes what is known, sends it, and looks whether the input can go on.
     fn settle(&mut self, id: ConnId) {
+        self.settle_with(id, Vec::new());
+    }
+
+    fn settle_with(&mut self, id: ConnId, spare: Vec<SendPiece>) {
         let Some(slot) = self.connections.get_mut(id.index()) else { return };
         let Some(connection) = slot.as_mut().filter(|c| c.id == id && !c.closing) else { return };
-        let moved = connection.settle(&self.handler, &self.limits);
-        if moved && std::mem::take(&mut connection.blocked) {
-            self.make_ready(id);
+        match connection.settle(&self.handler, &self.limits) {
+            Ok(moved) => {
+                if moved && std::mem::take(&mut connection.blocked) {
+                    self.make_ready(id);
+                }
+                self.flush(id, spare);
+            }
+            Err(reason) => self.close(id, &reason),
         }
-        self.flush(id, Vec::new());
     }
 
     /// Hands output to the ring when no send is under way; ends a connection
@@ -417,6 +435,9 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
         if !self.hungry.is_empty() {
             self.end_stalled();
         }
+        if self.round_end.lacked_memory() {
+            self.end_slowest_reader();
+        }
     }
 
     /// Others wait for memory: frames that do not arrive give theirs back.
@@ -427,6 +448,26 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
         for id in stalled {
             self.counters.stalled_closed += 1;
             self.close(id, "its unfinished frame held memory that others waited for");
+        }
+    }
+
+    /// Answers that a client does not read hold memory that others lack: the
+    /// one whose send has stood still longest is closed.
+    fn end_slowest_reader(&mut self) {
+        let since = self.now.saturating_sub(self.limits.send_stall_max);
+        let slowest = self
+            .connections
+            .iter()
+            .flatten()
+            .filter(|c| !c.closing && c.active_at < since && self.ring.is_sending(c.id))
+            .min_by_key(|c| c.active_at);
+        if let Some(id) = slowest.map(|c| c.id) {
+            self.counters.stalled_closed += 1;
+            tracing::warn!(
+                "a client that reads too slowly was closed: its answers held memory that others \
+                 lacked (raise --memory, or lower fetch.max.bytes)"
+            );
+            self.close(id, "its answers held memory that others lacked");
         }
     }
 

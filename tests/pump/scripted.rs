@@ -102,9 +102,9 @@ impl<E: Env> ConnectionHandler for Echo<E> {
         true
     }
 
-    fn encode(&self, (): &mut (), pending: Pending, out: &mut Output) -> bool {
+    fn encode(&self, (): &mut (), pending: Pending, out: &mut Output) -> Result<bool, String> {
         match pending {
-            Pending::Ready(bytes) => out.write(&bytes),
+            Pending::Ready(bytes) => Ok(out.write(&bytes)),
             Pending::Task => unreachable!("not ready"),
         }
     }
@@ -119,6 +119,10 @@ impl RoundEnd for NoLogs {
 
     fn fatal(&self) -> Option<Fatal> {
         None
+    }
+
+    fn lacked_memory(&self) -> bool {
+        false
     }
 }
 
