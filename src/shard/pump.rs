@@ -19,6 +19,7 @@ use crate::io::{ChunkMut, Pool};
 use super::connection::{Connection, TurnEnd};
 use super::fatal::Fatal;
 use super::handler::{ConnectionHandler, Mailbox, PendingEvent, Place};
+use super::hungry::Hungry;
 use super::runtime::{Runtime, yield_in_place};
 use super::stop::StopSignal;
 
@@ -98,8 +99,10 @@ pub struct Pump<H: ConnectionHandler, R: RoundEnd> {
     connections: Vec<Option<Connection<H>>>,
     open: usize,
     ready: VecDeque<ConnId>,
-    /// Connections whose turn found no memory; ready again next round.
-    hungry: Vec<ConnId>,
+    /// Connections whose turn found no memory.
+    hungry: Hungry<ConnId>,
+    /// Connections that events of this round were delivered to.
+    told: Vec<ConnId>,
     events: Vec<Event>,
     delivered: Vec<(Place, PendingEvent)>,
     /// The task that rings the bell at the next deadline.
@@ -153,7 +156,8 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
             connections: Vec::new(),
             open: 0,
             ready: VecDeque::new(),
-            hungry: Vec::new(),
+            hungry: Hungry::new(),
+            told: Vec::new(),
             events: Vec::new(),
             delivered: Vec::new(),
             alarm: None,
@@ -192,7 +196,7 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
         }
         self.events = events;
         self.mailbox.expire(self.now);
-        self.ready.extend(self.hungry.drain(..));
+        self.hungry.feed(self.now, &mut self.ready);
         self.serve_ready();
         self.round_end.end_round();
         self.deliver();
@@ -238,6 +242,7 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
             TurnEnd::Blocked => connection.blocked = true,
             TurnEnd::Close(reason) => return self.close(id, &reason),
         }
+        self.hungry.turn_ended(id);
         self.settle(id);
     }
 
@@ -355,7 +360,8 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
         }
     }
 
-    /// Delivers events to requests in flight until there are none.
+    /// Delivers events to requests in flight until there are none; only then do
+    /// the connections go on, so that all their answers leave in one send.
     fn deliver(&mut self) {
         while !self.mailbox.is_empty() {
             let mut events = std::mem::take(&mut self.delivered);
@@ -365,6 +371,9 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
             }
             self.delivered = events;
         }
+        let mut told = std::mem::take(&mut self.told);
+        told.drain(..).for_each(|id| self.settle(id));
+        self.told = told;
     }
 
     fn deliver_one(&mut self, place: Place, event: PendingEvent) {
@@ -375,7 +384,8 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
         }
         let Some(pending) = connection.replies.get_mut(place.seq) else { return };
         match self.handler.event(place, &mut connection.state, pending, event) {
-            Ok(()) => self.settle(place.conn),
+            Ok(()) if std::mem::replace(&mut connection.told, true) => {}
+            Ok(()) => self.told.push(place.conn),
             Err(reason) => self.close(place.conn, &reason),
         }
     }
@@ -384,6 +394,7 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
     fn settle(&mut self, id: ConnId) {
         let Some(slot) = self.connections.get_mut(id.index()) else { return };
         let Some(connection) = slot.as_mut().filter(|c| c.id == id && !c.closing) else { return };
+        connection.told = false;
         let moved = connection.settle(&self.handler, &self.limits);
         if moved && std::mem::take(&mut connection.blocked) {
             self.make_ready(id);
