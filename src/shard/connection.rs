@@ -45,6 +45,8 @@ pub(super) struct Connection<H: ConnectionHandler> {
     pub(super) queued: bool,
     /// A turn ended as blocked; look again when something has left.
     pub(super) blocked: bool,
+    /// Events were delivered to it in this round.
+    pub(super) told: bool,
     /// A large frame is being received into its own memory.
     pub(super) filling: Option<usize>,
     /// The peer sends no more.
@@ -75,6 +77,7 @@ impl<H: ConnectionHandler> Connection<H> {
             output_short: false,
             queued: false,
             blocked: false,
+            told: false,
             filling: None,
             ended: false,
             hurried: None,

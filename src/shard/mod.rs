@@ -5,6 +5,7 @@
 pub mod connection;
 pub mod fatal;
 pub mod handler;
+mod hungry;
 pub mod input;
 pub mod limits;
 pub mod metadata;

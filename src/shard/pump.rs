@@ -7,6 +7,8 @@
 //! shard's slice is over the pump pauses for the reactor; when nothing is left
 //! it looks again for a while, then parks. It never awaits I/O.
 
+mod sweep;
+
 use std::collections::VecDeque;
 use std::rc::Rc;
 use std::time::Duration;
@@ -19,6 +21,7 @@ use crate::io::{ChunkMut, Pool};
 use super::connection::{Connection, TurnEnd};
 use super::fatal::Fatal;
 use super::handler::{ConnectionHandler, Mailbox, PendingEvent, Place};
+use super::hungry::Hungry;
 use super::input::FrameMemory;
 use super::limits::{Limits, PumpCounters};
 use super::runtime::{Runtime, yield_in_place};
@@ -48,8 +51,10 @@ pub struct Pump<H: ConnectionHandler, R: RoundEnd> {
     connections: Vec<Option<Connection<H>>>,
     open: usize,
     ready: VecDeque<ConnId>,
-    /// Connections whose turn found no memory; ready again next round.
-    hungry: Vec<ConnId>,
+    /// Connections whose turn found no memory.
+    hungry: Hungry<ConnId>,
+    /// Connections that events of this round were delivered to.
+    told: Vec<ConnId>,
     events: Vec<Event>,
     delivered: Vec<(Place, PendingEvent)>,
     /// The task that rings the bell at the next deadline.
@@ -103,7 +108,8 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
             connections: Vec::new(),
             open: 0,
             ready: VecDeque::new(),
-            hungry: Vec::new(),
+            hungry: Hungry::new(),
+            told: Vec::new(),
             events: Vec::new(),
             delivered: Vec::new(),
             alarm: None,
@@ -142,7 +148,7 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
         }
         self.events = events;
         self.mailbox.expire(self.now);
-        self.ready.extend(self.hungry.drain(..));
+        self.hungry.feed(self.now, &mut self.ready);
         self.serve_ready();
         self.round_end.end_round();
         self.deliver();
@@ -191,6 +197,7 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
             TurnEnd::Blocked => connection.blocked = true,
             TurnEnd::Close(reason) => return self.close(id, &reason),
         }
+        self.hungry.turn_ended(id);
         self.settle(id);
     }
 
@@ -313,7 +320,8 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
         }
     }
 
-    /// Delivers events to requests in flight until there are none.
+    /// Delivers events to requests in flight until there are none; only then do
+    /// the connections go on, so that all their answers leave in one send.
     fn deliver(&mut self) {
         while !self.mailbox.is_empty() {
             let mut events = std::mem::take(&mut self.delivered);
@@ -323,6 +331,9 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
             }
             self.delivered = events;
         }
+        let mut told = std::mem::take(&mut self.told);
+        told.drain(..).for_each(|id| self.settle(id));
+        self.told = told;
     }
 
     fn deliver_one(&mut self, place: Place, event: PendingEvent) {
@@ -333,7 +344,8 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
         }
         let Some(pending) = connection.replies.get_mut(place.seq) else { return };
         match self.handler.event(place, &mut connection.state, pending, event) {
-            Ok(()) => self.settle(place.conn),
+            Ok(()) if std::mem::replace(&mut connection.told, true) => {}
+            Ok(()) => self.told.push(place.conn),
             Err(reason) => self.close(place.conn, &reason),
         }
     }
@@ -346,6 +358,7 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
     fn settle_with(&mut self, id: ConnId, spare: Vec<SendPiece>) {
         let Some(slot) = self.connections.get_mut(id.index()) else { return };
         let Some(connection) = slot.as_mut().filter(|c| c.id == id && !c.closing) else { return };
+        connection.told = false;
         match connection.settle(&self.handler, &self.limits) {
             Ok(moved) => {
                 if moved && std::mem::take(&mut connection.blocked) {
@@ -400,74 +413,6 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
             connection.closing = true;
             tracing::debug!("connection {}: {reason}", id.index());
             self.ring.shutdown(id);
-        }
-    }
-
-    /// How often `sweep` looks at all connections.
-    fn sweep_every(&self) -> Duration {
-        (self.limits.idle_max / 8).clamp(Duration::from_millis(50), Duration::from_secs(1))
-    }
-
-    /// Closes connections without traffic, tells overdue requests.
-    fn sweep(&mut self) {
-        if self.now.saturating_sub(self.swept_at) < self.sweep_every() {
-            return;
-        }
-        self.swept_at = self.now;
-        let (now, idle_max) = (self.now, self.limits.idle_max);
-        let mut idle = Vec::new();
-        for connection in self.connections.iter().flatten() {
-            match connection.replies.front() {
-                None if now.saturating_sub(connection.active_at) > idle_max => {
-                    idle.push(connection.id);
-                }
-                Some(pending) if self.handler.is_overdue(pending, now) => {
-                    let place = Place { conn: connection.id, seq: connection.replies.first_seq() };
-                    self.mailbox.post(place, PendingEvent::Deadline);
-                }
-                _ => {}
-            }
-        }
-        for id in idle {
-            self.counters.idle_closed += 1;
-            self.close(id, "no traffic for connections.max.idle.ms");
-        }
-        if !self.hungry.is_empty() {
-            self.end_stalled();
-        }
-        if self.round_end.lacked_memory() {
-            self.end_slowest_reader();
-        }
-    }
-
-    /// Others wait for memory: frames that do not arrive give theirs back.
-    fn end_stalled(&mut self) {
-        let since = self.now.saturating_sub(self.limits.frame_stall_max);
-        let all = self.connections.iter().flatten();
-        let stalled: Vec<_> = all.filter(|c| c.stalls(since)).map(|c| c.id).collect();
-        for id in stalled {
-            self.counters.stalled_closed += 1;
-            self.close(id, "its unfinished frame held memory that others waited for");
-        }
-    }
-
-    /// Answers that a client does not read hold memory that others lack: the
-    /// one whose send has stood still longest is closed.
-    fn end_slowest_reader(&mut self) {
-        let since = self.now.saturating_sub(self.limits.send_stall_max);
-        let slowest = self
-            .connections
-            .iter()
-            .flatten()
-            .filter(|c| !c.closing && c.active_at < since && self.ring.is_sending(c.id))
-            .min_by_key(|c| c.active_at);
-        if let Some(id) = slowest.map(|c| c.id) {
-            self.counters.stalled_closed += 1;
-            tracing::warn!(
-                "a client that reads too slowly was closed: its answers held memory that others \
-                 lacked (raise --memory, or lower fetch.max.bytes)"
-            );
-            self.close(id, "its answers held memory that others lacked");
         }
     }
 
