@@ -5,7 +5,6 @@
 use std::time::Duration;
 
 use super::Pump;
-use crate::io::ring::ConnId;
 use crate::shard::handler::{ConnectionHandler, PendingEvent, Place};
 use crate::shard::pump::RoundEnd;
 
