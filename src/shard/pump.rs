@@ -48,6 +48,8 @@ pub struct Pump<H: ConnectionHandler, R: RoundEnd> {
     ready: VecDeque<ConnId>,
     /// Connections whose turn found no memory; ready again next round.
     hungry: Vec<ConnId>,
+    /// One of them for want of memory for its frame.
+    frames_short: bool,
     events: Vec<Event>,
     delivered: Vec<(Place, PendingEvent)>,
     /// The task that rings the bell at the next deadline.
@@ -102,6 +104,7 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
             open: 0,
             ready: VecDeque::new(),
             hungry: Vec::new(),
+            frames_short: false,
             events: Vec::new(),
             delivered: Vec::new(),
             alarm: None,
@@ -152,6 +155,7 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
 
     /// One turn for each connection that is ready now, until the slice is over.
     fn serve_ready(&mut self) {
+        self.frames_short = false;
         for _ in 0..self.ready.len() {
             let Some(id) = self.ready.pop_front() else { return };
             self.turn(id);
@@ -180,6 +184,11 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
             TurnEnd::Starving => self.want_more(id),
             TurnEnd::NoMemory => {
                 self.counters.receive_memory_short += 1;
+                self.frames_short = true;
+                connection.queued = true;
+                self.hungry.push(id);
+            }
+            TurnEnd::Later => {
                 connection.queued = true;
                 self.hungry.push(id);
             }
@@ -414,7 +423,7 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
             self.counters.idle_closed += 1;
             self.close(id, "no traffic for connections.max.idle.ms");
         }
-        if !self.hungry.is_empty() {
+        if self.frames_short {
             self.end_stalled();
         }
     }
