@@ -8,6 +8,7 @@ use rkyv::{Archive, Deserialize, Serialize};
 
 use super::error::{Error, FatalReason, Result};
 use crate::io::{Env, FileSystem as _};
+use crate::model::Offset;
 use crate::model::planted::{Bug, armed};
 
 const MAGIC: &[u8; 8] = b"MSCKPT01";
@@ -27,6 +28,11 @@ pub(crate) struct Floor {
 }
 
 impl Floor {
+    /// The last batch boundary that is synced.
+    pub(crate) fn boundary(&self) -> Offset {
+        Offset(self.boundary_offset)
+    }
+
     /// The start of a log's or segment's first byte.
     pub(crate) const fn start_of(segment: i64) -> Self {
         Self { segment, pos: 0, boundary_pos: 0, boundary_offset: segment }

@@ -1,5 +1,5 @@
 //! Logs come, go and stop: creation, deletion with unlinks at a limited rate,
-//! producer snapshots, the clean stop.
+//! the clean stop.
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -10,15 +10,13 @@ use super::epoch_cache::EpochCache;
 use super::error::{Error, FatalReason, Result};
 use super::journal::frame::{FrameHeader, FrameKind};
 use super::rebuild::make_dir;
-use super::segment::names::{self, Kind};
+use super::reclaim::Leaving;
 use super::segment::tail::OpenSegment;
 use super::set::LogHandle;
 use super::state::{Log, Shared};
 use crate::io::{Env, File as _, FileSystem as _, Task as _};
 use crate::model::{LeaderEpoch, Offset};
 
-/// Producer snapshots kept per log.
-const SNAPSHOTS_KEPT: usize = 2;
 /// End of the name of a directory that is being deleted.
 const DELETED: &str = "-delete";
 
@@ -65,7 +63,8 @@ impl<E: Env> Shared<E> {
 
     /// See `LogSet::delete`.
     pub(crate) async fn delete(self: &Rc<Self>, handle: LogHandle) -> Result<()> {
-        self.claim(handle).await?;
+        // Whoever writes by path would write into a successor's directory.
+        self.claim_quiet(handle).await?;
         let log = {
             let mut state = self.state.borrow_mut();
             let log = state.log(handle).map(|_| handle.slot as usize).ok_or(Error::Gone)?;
@@ -139,78 +138,6 @@ impl<E: Env> Shared<E> {
         self.env.fs().remove_dir(dir).await
     }
 
-    /// See `LogSet::put_producer_snapshot`.
-    pub(crate) async fn put_producer_snapshot(
-        &self,
-        handle: LogHandle,
-        bytes: Vec<u8>,
-        at: Offset,
-    ) -> Result<()> {
-        let result = self.counted_snapshot(handle, bytes, at).await;
-        // A deletion may take the directory away at any step of this.
-        let gone = result.is_err() && self.state.borrow().log(handle).is_none();
-        if gone { Err(Error::Gone) } else { result }
-    }
-
-    /// Counted while it is under way, so that a truncation can wait for it.
-    async fn counted_snapshot(&self, handle: LogHandle, bytes: Vec<u8>, at: Offset) -> Result<()> {
-        let (dir, round) = {
-            let mut state = self.state.borrow_mut();
-            let log = state.log_mut(handle).ok_or(Error::Gone)?;
-            if at > log.truncate_to.unwrap_or(log.end()) {
-                return Ok(());
-            }
-            log.snapshots += 1;
-            (log.dir.clone(), log.round)
-        };
-        let stored = self.store_snapshot(handle, bytes, at, &dir, round).await;
-        if let Some(log) = self.state.borrow_mut().log_mut(handle) {
-            log.snapshots -= 1;
-        }
-        self.signal.notify();
-        stored
-    }
-
-    async fn store_snapshot(
-        &self,
-        handle: LogHandle,
-        bytes: Vec<u8>,
-        at: Offset,
-        dir: &Path,
-        round: u32,
-    ) -> Result<()> {
-        let fs = self.env.fs();
-        let path = names::path(dir, at, Kind::Snapshot);
-        let temporary = path.with_extension("tmp");
-        let written = fs.write(&temporary, bytes).await;
-        written.map_err(|e| Error::write(FatalReason::Checkpoint, &path, e))?;
-        let current = self.state.borrow().log(handle).map(|l| (l.round, l.truncate_to));
-        if current.is_none_or(|(now, to)| now != round || to.is_some_and(|to| at > to)) {
-            // The log was truncated or deleted meanwhile: the state is void.
-            let _ = fs.remove_file(&temporary).await;
-            return Ok(());
-        }
-        fs.rename(&temporary, &path).await.map_err(|e| Error::io(&path, e))?;
-        let listed = fs.read_dir(dir).await.map_err(|e| Error::io(dir, e))?;
-        let mut older: Vec<Offset> = listed
-            .iter()
-            .filter_map(|e| names::parse(&e.name))
-            .filter(|(offset, kind)| *kind == Kind::Snapshot && *offset <= at)
-            .map(|(offset, _)| offset)
-            .collect();
-        older.sort_unstable();
-        for offset in older.iter().rev().skip(SNAPSHOTS_KEPT) {
-            let path = names::path(dir, *offset, Kind::Snapshot);
-            match fs.remove_file(&path).await {
-                Ok(()) => {}
-                // Another snapshot of the same log took it already.
-                Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
-                Err(e) => return Err(Error::io(&path, e)),
-            }
-        }
-        self.sync_dir(dir).await
-    }
-
     /// See `LogSet::close`.
     pub(crate) async fn close(self: &Rc<Self>) -> Result<()> {
         self.state.borrow_mut().closing = true;
@@ -219,9 +146,15 @@ impl<E: Env> Shared<E> {
             self.settle(class).await?;
         }
         let logs: Vec<_> = self.state.borrow().logs.iter().map(|(_, l)| l.handle).collect();
+        for &handle in &logs {
+            self.journaled(handle).await?;
+        }
+        // A bypass that had to wait has queued its frame only now.
+        for class in DurabilityClass::ALL {
+            self.settle(class).await?;
+        }
         let mut raised = [Vec::new(), Vec::new()];
         for handle in logs {
-            self.journaled(handle).await?;
             let (class, clean) = {
                 let mut state = self.state.borrow_mut();
                 let log = state.log_mut(handle).ok_or(Error::Gone)?;
@@ -238,12 +171,13 @@ impl<E: Env> Shared<E> {
             }
             self.write_behind(handle, true).await?;
             self.cut_file(handle).await?;
-            raised[class.index()].push(handle);
+            // Whatever lies above the floor is queued anew.
+            raised[class.index()].push(Leaving { handle, end: Offset(i64::MAX) });
         }
         for class in DurabilityClass::ALL {
-            let handles = std::mem::take(&mut raised[class.index()]);
-            self.raise_floors(class, &handles).await?;
-            for handle in handles {
+            let closing = std::mem::take(&mut raised[class.index()]);
+            self.raise_floors(class, &closing).await?;
+            for Leaving { handle, .. } in closing {
                 let close = {
                     let state = self.state.borrow();
                     let Some(log) = state.log(handle) else { continue };

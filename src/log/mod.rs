@@ -20,14 +20,19 @@ mod read;
 mod rebuild;
 mod reclaim;
 mod recovery;
+mod reopen;
+mod rescan;
+mod rewrite;
 mod scan;
 mod segment;
 mod segment_io;
 mod set;
 mod signal;
+mod snapshots;
 mod state;
 mod timestamps;
 mod truncate;
+mod unsynced;
 
 #[cfg(test)]
 mod tests;

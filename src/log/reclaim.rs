@@ -3,8 +3,11 @@
 //!
 //! Freeing a file: every log with frames in it either gets a `TAIL` frame at
 //! the journal's head (few bytes above its floor) or is written behind and
-//! synced, which raises its floor, and gets a `TAIL` for what remains. Order:
-//! segment sync, directory sync, `TAIL` durable, checkpoint, new life.
+//! synced, which raises its floor, and gets a `TAIL` for what remains, unless
+//! frames in later files vouch for all of that: a log that is written to without
+//! pause would otherwise copy what arrived during the sync, which the journal
+//! may have no room for. Order: segment sync, directory sync, `TAIL` durable,
+//! checkpoint, new life.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -31,6 +34,13 @@ const RETRY: Duration = Duration::from_millis(1);
 enum Duty {
     Make,
     Reclaim,
+}
+
+/// A log whose frames up to an offset are about to leave the journal.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Leaving {
+    pub(crate) handle: LogHandle,
+    pub(crate) end: Offset,
 }
 
 impl<E: Env> Shared<E> {
@@ -120,18 +130,19 @@ impl<E: Env> Shared<E> {
 
     /// Frees the oldest full file of a journal.
     pub(crate) async fn reclaim(self: &Rc<Self>, class: DurabilityClass) -> Result<()> {
-        let logs: Vec<LogHandle> = {
+        let logs: Vec<Leaving> = {
             let state = self.state.borrow();
             let Some(oldest) = state.journals[class.index()].full.front() else { return Ok(()) };
-            let mut logs: Vec<_> = oldest.logs.iter().copied().collect();
-            logs.sort_unstable_by_key(|h| (h.slot, h.generation));
+            let leaving = |(handle, end): (&_, &_)| Leaving { handle: *handle, end: *end };
+            let mut logs: Vec<_> = oldest.logs.iter().map(leaving).collect();
+            logs.sort_unstable_by_key(|l| (l.handle.slot, l.handle.generation));
             logs
         };
         let mut raised = Vec::new();
-        for handle in logs {
-            let carried = self.carry(handle).await;
-            match self.gone_or(handle, carried) {
-                Ok(true) => raised.push(handle),
+        for leaving in logs {
+            let carried = self.carry(leaving).await;
+            match self.gone_or(leaving.handle, carried) {
+                Ok(true) => raised.push(leaving),
                 Ok(false) | Err(Error::Gone) => {}
                 Err(error) => return Err(error),
             }
@@ -148,11 +159,15 @@ impl<E: Env> Shared<E> {
 
     /// Gets the frames of one log out of the oldest file's care. `true` when
     /// its floor has to rise.
-    async fn carry(self: &Rc<Self>, handle: LogHandle) -> Result<bool> {
+    async fn carry(self: &Rc<Self>, leaving: Leaving) -> Result<bool> {
+        let handle = leaving.handle;
         self.journaled(handle).await?;
         let above = {
             let state = self.state.borrow();
             let log = state.log(handle).ok_or(Error::Gone)?;
+            if leaving.end <= log.floor.boundary() {
+                return Ok(false);
+            }
             log.above_floor()
         };
         match above {
@@ -190,24 +205,18 @@ impl<E: Env> Shared<E> {
     }
 
     /// Raises the floors of logs that were written behind, after a sync, and
-    /// queues what lies above them anew.
+    /// queues what lies above them anew where a frame that leaves held some of it.
     pub(crate) async fn raise_floors(
         self: &Rc<Self>,
         class: DurabilityClass,
-        handles: &[LogHandle],
+        logs: &[Leaving],
     ) -> Result<()> {
-        let all_at_once = handles.len() > SYNC_EACH_MAX;
+        let all_at_once = logs.len() > SYNC_EACH_MAX;
         let mut floors = Vec::new();
-        for &handle in handles {
-            let floor = self.committed_floor(handle, class).await;
-            let floor = match self.gone_or(handle, floor) {
-                Ok(floor) => floor,
-                Err(Error::Gone) => continue,
-                Err(error) => return Err(error),
-            };
-            let synced = self.sync_below(handle, &floor, !all_at_once).await;
+        for &Leaving { handle, end } in logs {
+            let synced = self.sync_to_floor(handle, class, !all_at_once).await;
             match self.gone_or(handle, synced) {
-                Ok(()) => floors.push((handle, floor)),
+                Ok((floor, round)) => floors.push((handle, floor, round, end)),
                 Err(Error::Gone) => {}
                 Err(error) => return Err(error),
             }
@@ -217,12 +226,14 @@ impl<E: Env> Shared<E> {
             let synced = self.env.fs().sync_fs(dir).await;
             synced.map_err(|e| Error::fatal(FatalReason::Sync, dir, &e))?;
         }
-        for (handle, floor) in floors {
-            match self.state.borrow_mut().log_mut(handle) {
-                Some(log) => log.floor = floor,
+        for (handle, floor, round, end) in floors {
+            let raised = self.take_floor(handle, floor, round);
+            let queued = match raised {
+                Some(true) if end <= floor.boundary() => continue,
+                Some(true) => self.queue_tail(handle).await,
+                Some(false) => self.raise_anew(handle, class).await,
                 None => continue,
-            }
-            let queued = self.queue_tail(handle).await;
+            };
             match self.gone_or(handle, queued) {
                 Ok(()) | Err(Error::Gone) => {}
                 Err(error) => return Err(error),
@@ -231,19 +242,55 @@ impl<E: Env> Shared<E> {
         Ok(())
     }
 
+    /// Makes a log's segment ready to be trusted up to its committed floor;
+    /// returns that, and the truncations that it knows of.
+    async fn sync_to_floor(
+        self: &Rc<Self>,
+        handle: LogHandle,
+        class: DurabilityClass,
+        sync: bool,
+    ) -> Result<(Floor, u32)> {
+        let (floor, round) = self.committed_floor(handle, class).await?;
+        self.sync_below(handle, &floor, sync).await?;
+        Ok((floor, round))
+    }
+
+    /// Raises a log's floor; `false` when it was truncated meanwhile, perhaps
+    /// below it.
+    fn take_floor(&self, handle: LogHandle, floor: Floor, round: u32) -> Option<bool> {
+        let mut state = self.state.borrow_mut();
+        let log = state.log_mut(handle)?;
+        let same = log.round == round;
+        if same {
+            log.floor = floor;
+        }
+        Some(same)
+    }
+
+    /// Raises one floor until no truncation comes between, and queues what
+    /// lies above it.
+    async fn raise_anew(self: &Rc<Self>, handle: LogHandle, class: DurabilityClass) -> Result<()> {
+        loop {
+            let (floor, round) = self.sync_to_floor(handle, class, true).await?;
+            if self.take_floor(handle, floor, round).ok_or(Error::Gone)? {
+                return self.queue_tail(handle).await;
+            }
+        }
+    }
+
     /// The floor that a log could have now, once all segments before its
     /// active one are closed and it lies below the high watermark.
     async fn committed_floor(
         self: &Rc<Self>,
         handle: LogHandle,
         class: DurabilityClass,
-    ) -> Result<Floor> {
+    ) -> Result<(Floor, u32)> {
         loop {
             {
                 let state = self.state.borrow();
                 let log = state.log(handle).ok_or(Error::Gone)?;
                 if let Some(floor) = log.possible_floor() {
-                    return Ok(floor);
+                    return Ok((floor, log.round));
                 }
             }
             self.submit(class);
@@ -269,11 +316,8 @@ impl<E: Env> Shared<E> {
                 // It rolled meanwhile: its floor has to rise, not its tail.
                 self.write_behind(handle, false).await?;
                 let class = self.class_of(handle)?;
-                let floor = self.committed_floor(handle, class).await?;
-                self.sync_below(handle, &floor, true).await?;
-                if let Some(log) = self.state.borrow_mut().log_mut(handle) {
-                    log.floor = floor;
-                }
+                let (floor, round) = self.sync_to_floor(handle, class, true).await?;
+                self.take_floor(handle, floor, round);
                 continue;
             }
             let base = Offset(floor.segment);
@@ -297,6 +341,13 @@ impl<E: Env> Shared<E> {
 
     /// Makes a segment and its indexes ready to be trusted up to a floor.
     async fn sync_below(&self, handle: LogHandle, floor: &Floor, sync: bool) -> Result<()> {
+        self.claim(handle).await?;
+        let synced = self.sync_claimed(handle, floor, sync).await;
+        self.release(handle);
+        synced
+    }
+
+    async fn sync_claimed(&self, handle: LogHandle, floor: &Floor, sync: bool) -> Result<()> {
         let base = Offset(floor.segment);
         self.write_indexes(handle, base, Some(floor.boundary_pos), sync).await?;
         let file = self.segment_file(handle, base).await?;

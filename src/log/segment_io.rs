@@ -40,7 +40,9 @@ impl<E: Env> Shared<E> {
     }
 
     /// The file of a segment: open ones for writing, closed ones for reading.
-    /// A file that comes into being here has its name synced before use.
+    /// A file that comes into being here has its name synced before use; only
+    /// writers of a log that is marked busy get here before it exists, so that
+    /// a deletion cannot make it appear in a successor's directory.
     pub(crate) async fn segment_file(&self, handle: LogHandle, base: Offset) -> Result<FileOf<E>> {
         let path = self.path(handle, base, Kind::Log)?;
         let (open, is_new, dir) = {
@@ -49,8 +51,11 @@ impl<E: Env> Shared<E> {
             let open = log.segment(base);
             (open.is_some(), open.is_some_and(|s| !s.created), log.dir.clone())
         };
-        let key = FileKey { handle, segment: base, kind: Kind::Log };
-        let mode = if open { OpenMode::DIRECT } else { OpenMode::READ };
+        let key = FileKey { handle, segment: base, kind: Kind::Log, writable: open };
+        let mode = match open {
+            true => OpenMode { create: is_new, ..OpenMode::DIRECT },
+            false => OpenMode::READ,
+        };
         let file = self
             .files
             .get(self.env.fs(), key, &path, mode)
@@ -84,6 +89,13 @@ impl<E: Env> Shared<E> {
     pub(crate) fn gone_or<T>(&self, handle: LogHandle, result: Result<T>) -> Result<T> {
         let gone = self.state.borrow().log(handle).is_none();
         if gone && result.is_err() { Err(Error::Gone) } else { result }
+    }
+
+    /// What was read of a log that was deleted meanwhile may be a successor's
+    /// of the same name.
+    pub(crate) fn unless_gone<T>(&self, handle: LogHandle, result: Result<T>) -> Result<T> {
+        let gone = self.state.borrow().log(handle).is_none();
+        if gone { Err(Error::Gone) } else { result }
     }
 
     /// The bytes from `from` to `to` of a segment, from memory as far as they
@@ -244,7 +256,8 @@ impl<E: Env> Shared<E> {
     }
 
     /// Appends what is pending of a segment's indexes to their files: entries
-    /// of batches below `below`, or all. With `close`, trims the files.
+    /// of batches below `below`, or all, and trims the files then. The caller
+    /// has marked the log busy.
     pub(crate) async fn write_indexes(
         &self,
         handle: LogHandle,
@@ -253,16 +266,21 @@ impl<E: Env> Shared<E> {
         sync: bool,
     ) -> Result<()> {
         let bytes = {
-            let mut state = self.state.borrow_mut();
-            let log = state.log_mut(handle).ok_or(Error::Gone)?;
-            match log.segment_mut(base) {
-                Some(segment) => segment.index.take(below),
-                None => IndexBytes::default(),
-            }
+            let state = self.state.borrow();
+            let log = state.log(handle).ok_or(Error::Gone)?;
+            log.segment(base).map_or_else(IndexBytes::default, |s| s.index.pending_bytes(below))
         };
         let closing = below.is_none();
-        self.write_index(handle, base, Kind::Index, bytes.offset, (closing, sync)).await?;
-        self.write_index(handle, base, Kind::TimeIndex, bytes.time, (closing, sync)).await?;
+        self.write_index(handle, base, Kind::Index, &bytes.offset, (closing, sync)).await?;
+        self.write_index(handle, base, Kind::TimeIndex, &bytes.time, (closing, sync)).await?;
+        {
+            // Only now: an entry that did not fit on the disk is tried again.
+            let mut state = self.state.borrow_mut();
+            let log = state.log_mut(handle).ok_or(Error::Gone)?;
+            if let Some(segment) = log.segment_mut(base) {
+                segment.index.written(&bytes);
+            }
+        }
         if !sync {
             return Ok(());
         }
@@ -278,16 +296,17 @@ impl<E: Env> Shared<E> {
         handle: LogHandle,
         base: Offset,
         kind: Kind,
-        (mut pos, bytes): (u64, Vec<u8>),
+        (pos, bytes): &(u64, Vec<u8>),
         (closing, sync): (bool, bool),
     ) -> Result<()> {
+        let mut pos = *pos;
         // Entries written before, without a sync, count too.
         if bytes.is_empty() && !closing && (!sync || pos == 0) {
             return Ok(());
         }
         let path = self.path(handle, base, kind)?;
         let failed = |e: std::io::Error| Error::write(FatalReason::SegmentWrite, &path, e);
-        let key = FileKey { handle, segment: base, kind };
+        let key = FileKey { handle, segment: base, kind, writable: true };
         let file = self
             .files
             .get(self.env.fs(), key, &path, OpenMode::BUFFERED)

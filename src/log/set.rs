@@ -216,7 +216,8 @@ impl<E: Env> LogSet<E> {
 
     /// Does what `read` could not do from memory.
     pub async fn read_cold(&self, read: ColdRead) -> Result<Slices> {
-        self.shared.gone_or(read.handle, self.shared.read_cold(read).await)
+        let found = self.shared.read_cold(read).await;
+        self.shared.unless_gone(read.handle, found)
     }
 
     /// First record below `upper` with a timestamp of at least `timestamp`.
@@ -227,7 +228,7 @@ impl<E: Env> LogSet<E> {
         upper: Offset,
     ) -> Result<Option<TimestampOffset>> {
         let found = self.shared.offset_for_timestamp(handle, timestamp, upper).await;
-        self.shared.gone_or(handle, found)
+        self.shared.unless_gone(handle, found)
     }
 
     /// Drops everything from `to` on (a batch boundary, not below the high
@@ -272,15 +273,16 @@ impl<E: Env> LogSet<E> {
         Some(entries.iter().rev().find(|entry| entry.start <= offset)?.epoch)
     }
 
-    /// Stores a producer snapshot taken at `at`; keeps the two latest.
-    pub async fn put_producer_snapshot(
+    /// Stores a producer snapshot taken at `at`; keeps the two latest. The
+    /// call itself, not the first poll, is what a truncation comes before or
+    /// after: make it where the state is taken, and spawn what it returns.
+    pub fn put_producer_snapshot(
         &self,
         handle: LogHandle,
         bytes: Vec<u8>,
         at: Offset,
-    ) -> Result<()> {
-        let done = self.shared.put_producer_snapshot(handle, bytes, at).await;
-        self.shared.gone_or(handle, done)
+    ) -> impl Future<Output = Result<()>> + use<E> {
+        super::snapshots::store(&self.shared, handle, bytes, at)
     }
 
     /// Clean stop: flushes, writes everything behind, checkpoints.

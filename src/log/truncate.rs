@@ -26,6 +26,7 @@ impl<E: Env> Shared<E> {
     ) -> Result<()> {
         self.announce(handle, to)?;
         let held = self.hold(handle).await;
+        let claimed = held.is_ok();
         let result = match held {
             Ok(()) => self.truncate_held(handle, to, epoch).await,
             Err(error) => Err(error),
@@ -34,7 +35,7 @@ impl<E: Env> Shared<E> {
             log.truncating = false;
             log.truncate_to = None;
         }
-        if !matches!(result, Err(Error::Gone)) {
+        if claimed {
             self.release(handle);
         }
         self.state.borrow_mut().report(handle);
@@ -63,15 +64,8 @@ impl<E: Env> Shared<E> {
     async fn hold(self: &Rc<Self>, handle: LogHandle) -> Result<()> {
         loop {
             // A snapshot that is being stored may speak of what goes away.
-            self.signal
-                .wait(|| {
-                    let state = self.state.borrow();
-                    let free = state.log(handle).is_none_or(|l| l.snapshots == 0);
-                    (free || state.fatal.is_some()).then_some(())
-                })
-                .await;
             self.journaled(handle).await?;
-            self.claim(handle).await?;
+            self.claim_quiet(handle).await?;
             {
                 let mut state = self.state.borrow_mut();
                 let log = state.log_mut(handle).ok_or(Error::Gone)?;
@@ -99,8 +93,11 @@ impl<E: Env> Shared<E> {
         };
         assert_eq!(mark.offset, to, "truncation is to a batch boundary");
         let cut_block = block_of(mark.pos);
+        // A frame may have put the floor into a later segment: then only a
+        // `TAIL` takes it back.
+        let reopened = self.reopen(handle, base).await?;
         let written = self.open_segment(handle, base, |s| s.written)?;
-        let tail = if written > cut_block {
+        let tail = if reopened || written > cut_block {
             Some(self.tail_at(handle, base, cut_block, mark).await?)
         } else {
             None
@@ -134,6 +131,9 @@ impl<E: Env> Shared<E> {
         }
         let mut boundary = Mark { offset: base, pos: 0 };
         loop {
+            if boundary.pos >= mark.pos {
+                break;
+            }
             let head = self.head_of(handle, base, boundary).await?;
             let next = Mark { offset: head.end(), pos: boundary.pos + head.len as u64 };
             if next.pos > cut_block {
@@ -267,7 +267,10 @@ impl<E: Env> Shared<E> {
                     Mark { offset: Offset(floor.boundary_offset), pos: floor.boundary_pos },
                     mark,
                 );
-                if log.floor.segment != floor.segment || log.floor.pos > floor.pos {
+                // Only down: what a checkpoint has as its floor is committed.
+                if log.floor.segment > floor.segment
+                    || log.floor.segment == floor.segment && log.floor.pos > floor.pos
+                {
                     log.floor = *floor;
                 }
             }
@@ -298,24 +301,5 @@ impl<E: Env> Shared<E> {
             }
         }
         self.sync_dir(&dir).await
-    }
-
-    /// Removes producer snapshots beyond `to`, durably, before the cut: they
-    /// would speak of records that are no more.
-    async fn drop_snapshots_after(&self, handle: LogHandle, to: Offset) -> Result<()> {
-        let dir = {
-            let state = self.state.borrow();
-            state.log(handle).ok_or(Error::Gone)?.dir.clone()
-        };
-        let listed = self.env.fs().read_dir(&dir).await.map_err(|e| Error::io(&dir, e))?;
-        let mut removed = false;
-        for entry in listed {
-            if names::parse(&entry.name).is_some_and(|(o, k)| k == Kind::Snapshot && o > to) {
-                let path = dir.join(&entry.name);
-                self.env.fs().remove_file(&path).await.map_err(|e| Error::io(&path, e))?;
-                removed = true;
-            }
-        }
-        if removed { self.sync_dir(&dir).await } else { Ok(()) }
     }
 }

@@ -323,10 +323,10 @@ impl<E: Env> Owner<E> {
     fn store_snapshot(&self, partition: &OwnedPartition, machine: &Partition, at: Offset) {
         let (offset, bytes) = machine.snapshot();
         assert_eq!(offset, at, "the machine has not taken the new batch yet");
-        let (logs, log) = (self.logs.clone(), partition.log);
+        let storing = self.logs.put_producer_snapshot(partition.log, bytes, at);
         let name = format!("{}-{}", partition.topic.name, partition.index);
         let task = self.env.spawn(async move {
-            if let Err(error) = logs.put_producer_snapshot(log, bytes, at).await {
+            if let Err(error) = storing.await {
                 // Recovery then starts from an older one and reads more.
                 tracing::warn!("producer snapshot of {name} at offset {at} failed: {error}");
             }

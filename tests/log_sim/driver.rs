@@ -296,10 +296,10 @@ impl Shard {
 
     fn store_snapshot(self: &Rc<Self>, handle: LogHandle, bytes: Vec<u8>, at: Offset) {
         let shard = self.clone();
+        let storing = self.set.put_producer_snapshot(handle, bytes, at);
         self.env
             .spawn(async move {
-                let stored = shard.set.put_producer_snapshot(handle, bytes, at).await;
-                shard.check(stored);
+                shard.check(storing.await);
             })
             .detach();
     }

@@ -7,7 +7,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ahash::AHashSet;
+use ahash::AHashMap;
 
 use super::frame::part;
 use super::group::FileIdentity;
@@ -15,6 +15,7 @@ use crate::io::{ChunkSlice, Env, File as _, FileSystem as _, OpenMode, Pool};
 use crate::log::config::{BLOCK, DurabilityClass};
 use crate::log::error::{Error, FatalReason, Result};
 use crate::log::set::LogHandle;
+use crate::model::Offset;
 use crate::model::planted::{Bug, armed};
 
 const MAGIC: &[u8; 8] = b"MSJRNL01";
@@ -76,8 +77,8 @@ pub(crate) struct JournalFile<F> {
     pub(crate) pos: u64,
     /// Number of its first group, once there is one.
     pub(crate) first_number: Option<u64>,
-    /// Logs that have frames in it.
-    pub(crate) logs: AHashSet<LogHandle>,
+    /// Logs that have frames in it, each with the greatest end of these.
+    pub(crate) logs: AHashMap<LogHandle, Offset>,
 }
 
 impl<F> JournalFile<F> {
@@ -139,7 +140,7 @@ pub(crate) async fn make<E: Env>(
     };
     write_header(&file, &path, pool, &header).await?;
     fs.sync_dir(dir).await.map_err(|e| Error::fatal(FatalReason::Sync, dir, &e))?;
-    Ok(JournalFile { file, path, header, pos: BLOCK, first_number: None, logs: AHashSet::new() })
+    Ok(JournalFile { file, path, header, pos: BLOCK, first_number: None, logs: AHashMap::new() })
 }
 
 enum PrewriteError {

@@ -200,7 +200,10 @@ impl<F: Clone> Journal<F> {
         let pos = file.pos;
         file.first_number.get_or_insert(number);
         file.pos += bytes.len() as u64;
-        file.logs.extend(pending.acks.iter().map(|ack| ack.handle));
+        for ack in &pending.acks {
+            let end = file.logs.entry(ack.handle).or_insert(ack.end);
+            *end = ack.end.max(*end);
+        }
         let write = Write { file: file.file.clone(), bytes: bytes.freeze(), pos, number };
         self.in_flight.push_back(Flight {
             number,

@@ -211,38 +211,46 @@ impl IndexBuilder {
         &self.times
     }
 
-    /// Hands out the pending entries of batches below `position` (all of them
-    /// when `None`) for the files.
-    pub(crate) fn take(&mut self, position: Option<u64>) -> IndexBytes {
+    /// The pending entries of batches below `position` (all of them when
+    /// `None`) as the files want them; `written` says that they are there.
+    pub(crate) fn pending_bytes(&self, position: Option<u64>) -> IndexBytes {
         let below = |p: u32| position.is_none_or(|limit| u64::from(p) < limit);
         let n = self.offsets.partition_point(|e| below(e.position));
-        let bound = match self.offsets.get(n) {
-            Some(next) => next.relative,
-            None => u32::MAX,
-        };
-        let taken: Vec<OffsetEntry> = self.offsets.drain(..n).collect();
+        let bound = self.offsets.get(n).map_or(u32::MAX, |next| next.relative);
+        let ready = &self.offsets[..n];
         let m = match position {
             None => self.times.len(),
             Some(_) => self.times.partition_point(|e| {
-                e.relative < bound && taken.last().is_some_and(|last| e.relative <= last.relative)
+                e.relative < bound && ready.last().is_some_and(|last| e.relative <= last.relative)
             }),
         };
-        let times: Vec<TimeEntry> = self.times.drain(..m).collect();
-        let out = IndexBytes {
+        IndexBytes {
             offset: (
                 self.offset_flushed * OFFSET_ENTRY as u64,
-                taken.iter().flat_map(|e| e.encode()).collect(),
+                ready.iter().flat_map(|e| e.encode()).collect(),
             ),
             time: (
                 self.time_flushed * TIME_ENTRY as u64,
-                times.iter().flat_map(|e| e.encode()).collect(),
+                self.times[..m].iter().flat_map(|e| e.encode()).collect(),
             ),
-        };
-        self.flushed_offset = taken.last().copied().or(self.flushed_offset);
-        self.flushed_time = times.last().copied().or(self.flushed_time);
-        self.offset_flushed += taken.len() as u64;
-        self.time_flushed += times.len() as u64;
-        out
+        }
+    }
+
+    /// The entries that `bytes` holds are in the files.
+    pub(crate) fn written(&mut self, bytes: &IndexBytes) {
+        let n = bytes.offset.1.len() / OFFSET_ENTRY;
+        let m = bytes.time.1.len() / TIME_ENTRY;
+        self.flushed_offset = self.offsets.drain(..n).next_back().or(self.flushed_offset);
+        self.flushed_time = self.times.drain(..m).next_back().or(self.flushed_time);
+        self.offset_flushed += n as u64;
+        self.time_flushed += m as u64;
+    }
+
+    /// Both in one, for callers that write at once.
+    pub(crate) fn take(&mut self, position: Option<u64>) -> IndexBytes {
+        let bytes = self.pending_bytes(position);
+        self.written(&bytes);
+        bytes
     }
 }
 

@@ -360,6 +360,11 @@ impl OpenSegment {
         self.end_pos = to.pos;
         self.end_offset = to.offset;
         self.written = self.written.min(keep_from);
+        if self.straddle.1.pos > to.pos {
+            // The batch that began at `written` is gone; where the cut lies
+            // below `written`, the caller says which batch it is now.
+            self.straddle = (to, to);
+        }
         self.partial = self.partial.min(to.pos);
         while self.marks.back().is_some_and(|m| m.pos >= to.pos) {
             self.marks.pop_back();
