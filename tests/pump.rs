@@ -5,7 +5,7 @@
 #[path = "pump/scripted.rs"]
 mod scripted;
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -75,6 +75,35 @@ fn c1_a_frame_over_the_limit_ends_its_connection_alone() {
     good.write_all(&frame(b"estill here")).unwrap();
     assert_eq!(read_frame(&mut good), b"estill here");
     assert_eq!(shard.pools.receive.high_water(), before, "nothing was allocated for it");
+    shard.stop();
+}
+
+#[test]
+fn frames_that_do_not_arrive_give_way_to_those_that_do() {
+    let limits = Limits {
+        frame_stall_max: Duration::from_millis(200),
+        idle_max: Duration::from_secs(3600),
+        ..Limits::default()
+    };
+    let shard = Shard::start_with(limits, 1 << 20, 256 << 10);
+    let whole = frame(&[&b"e"[..], &[7; 250 << 10]].concat());
+    let mut stalled: Vec<_> = (0..5).map(|_| connect(&shard)).collect();
+    for stream in &mut stalled {
+        stream.write_all(&whole[..240 << 10]).unwrap();
+    }
+    // Nothing is left for these until the others are given up.
+    let mut whole_ones: Vec<_> = (0..3).map(|_| connect(&shard)).collect();
+    for stream in &mut whole_ones {
+        stream.write_all(&whole).unwrap();
+    }
+    for stream in &mut whole_ones {
+        assert!(read_frame(stream) == whole[4..]);
+    }
+    let given_up = |stream: &mut TcpStream| {
+        stream.set_nonblocking(true).unwrap();
+        !matches!(stream.read(&mut [0; 10]), Err(e) if e.kind() == ErrorKind::WouldBlock)
+    };
+    assert!(stalled.iter_mut().filter_map(|stream| given_up(stream).then_some(())).count() > 0);
     shard.stop();
 }
 

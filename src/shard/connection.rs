@@ -22,8 +22,10 @@ pub(super) enum TurnEnd {
     Share,
     /// No whole frame is there.
     Starving,
-    /// A pool is used up for now.
+    /// There is no memory for the frame under way for now.
     NoMemory,
+    /// The handler wants the frame again in a later round.
+    Later,
     /// Something of this connection must leave first: `settle` goes on.
     Blocked,
     /// The connection must end, for this reason.
@@ -124,7 +126,7 @@ impl<H: ConnectionHandler> Connection<H> {
                     self.alone = true;
                 }
                 Verdict::Silent => {}
-                Verdict::Later => return TurnEnd::NoMemory,
+                Verdict::Later => return TurnEnd::Later,
                 Verdict::Hold => {
                     assert!(!alone, "a frame that nothing precedes cannot wait for others");
                     return TurnEnd::Blocked;

@@ -53,6 +53,8 @@ pub struct Pump<H: ConnectionHandler, R: RoundEnd> {
     ready: VecDeque<ConnId>,
     /// Connections whose turn found no memory.
     hungry: Hungry<ConnId>,
+    /// One of them for want of memory for its frame.
+    frames_short: bool,
     /// Connections that events of this round were delivered to.
     told: Vec<ConnId>,
     events: Vec<Event>,
@@ -109,6 +111,7 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
             open: 0,
             ready: VecDeque::new(),
             hungry: Hungry::new(),
+            frames_short: false,
             told: Vec::new(),
             events: Vec::new(),
             delivered: Vec::new(),
@@ -160,6 +163,7 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
 
     /// One turn for each connection that is ready now, until the slice is over.
     fn serve_ready(&mut self) {
+        self.frames_short = false;
         for _ in 0..self.ready.len() {
             let Some(id) = self.ready.pop_front() else { return };
             self.turn(id);
@@ -191,6 +195,11 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
             TurnEnd::Starving => self.want_more(id),
             TurnEnd::NoMemory => {
                 self.counters.receive_memory_short += 1;
+                self.frames_short = true;
+                connection.queued = true;
+                self.hungry.push(id);
+            }
+            TurnEnd::Later => {
                 connection.queued = true;
                 self.hungry.push(id);
             }

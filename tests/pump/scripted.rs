@@ -143,7 +143,12 @@ pub(crate) struct Shard {
 
 impl Shard {
     pub(crate) fn start(limits: Limits) -> Self {
-        let receive = Pool::new("receive", 64 << 20).unwrap();
+        Self::start_with(limits, 48 << 20, 64 << 20)
+    }
+
+    /// With this memory for frames beside the ring's, and this reserve.
+    pub(crate) fn start_with(limits: Limits, frames: usize, reserve: usize) -> Self {
+        let receive = Pool::new("receive", RingConfig::default().pool_bytes() + frames).unwrap();
         let send = Pool::new("send", 4 << 20).unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -171,7 +176,7 @@ impl Shard {
                 limits,
                 frame_memory: FrameMemory {
                     pool: receive_pool,
-                    reserve: Pool::new("frames", 64 << 20).unwrap(),
+                    reserve: Pool::new("frames", reserve).unwrap(),
                 },
                 send_pool,
                 stop,

@@ -38,7 +38,7 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
             self.counters.idle_closed += 1;
             self.close(id, "no traffic for connections.max.idle.ms");
         }
-        if !self.hungry.is_empty() {
+        if self.frames_short {
             self.end_stalled();
         }
         if self.round_end.lacked_memory() {
