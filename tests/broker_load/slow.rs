@@ -61,7 +61,7 @@ fn slow_consumers_stay_within_the_pools() {
     assert!(broker.stop().success());
 
     let pools = pools(&broker.log());
-    assert_eq!(pools.len(), 5, "the log tells of every pool:\n{}", broker.log());
+    assert_eq!(pools.len(), 6, "the log tells of every pool:\n{}", broker.log());
     for pool in &pools {
         println!(
             "pool {}: high water {} KiB of {} KiB",
