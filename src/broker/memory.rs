@@ -18,8 +18,8 @@ pub(super) struct Pools {
     pub(super) send: Pool,
     /// Reads from disk.
     pub(super) cold: Pool,
-    /// What the ring's own buffers leave of the receive pool, in bytes.
-    for_frames: usize,
+    /// For frames that cannot grow in the receive pool.
+    pub(super) frames: Pool,
 }
 
 /// Least memory per shard, in bytes: what the ring takes, and room for frames
@@ -38,35 +38,37 @@ impl Pools {
     /// Reserves the pools of a shard with `budget` bytes in all, from which its
     /// ring takes what `ring` says.
     pub(super) fn reserve(budget: usize, ring: &RingConfig) -> Result<Self, StartError> {
-        let pool = |name, sixteenths| {
-            Pool::new(name, budget / 16 * sixteenths).map_err(|e| {
+        let pool = |name, bytes| {
+            Pool::new(name, bytes).map_err(|e| {
                 StartError::Environment(format!(
                     "cannot reserve {budget} bytes of memory for a shard ({name}): {e}; lower \
                      --memory"
                 ))
             })
         };
-        let receive = pool("receive", RECEIVE)?;
-        let for_frames = receive.limit().checked_sub(ring.pool_bytes()).ok_or_else(|| {
-            StartError::Usage(format!(
-                "--memory {budget}: the ring's buffers of {} bytes do not fit into {receive:?}; \
+        let received = budget / 16 * RECEIVE;
+        // What the ring leaves is for frames; two thirds of it are the reserve.
+        let reserve = received.checked_sub(ring.pool_bytes()).map_or(0, |left| left * 2 / 3);
+        if reserve == 0 {
+            return Err(StartError::Usage(format!(
+                "--memory {budget}: the ring's buffers of {} bytes leave nothing for frames; \
                  raise --memory",
                 ring.pool_bytes()
-            ))
-        })?;
+            )));
+        }
         Ok(Self {
-            for_frames,
-            receive,
-            tail: pool("tail", TAIL)?,
-            journal: pool("journal", JOURNAL)?,
-            send: pool("send", SEND)?,
-            cold: pool("cold", COLD)?,
+            receive: pool("receive", received - reserve)?,
+            frames: pool("frames", reserve)?,
+            tail: pool("tail", budget / 16 * TAIL)?,
+            journal: pool("journal", budget / 16 * JOURNAL)?,
+            send: pool("send", budget / 16 * SEND)?,
+            cold: pool("cold", budget / 16 * COLD)?,
         })
     }
 
-    /// Largest frame that the receive pool can hold while others are served.
+    /// Largest frame that can be held while others are served.
     pub(super) fn frame_max(&self) -> usize {
-        self.for_frames * 2 / 3
+        self.frames.limit()
     }
 
     /// Most record bytes of one fetch reply.
@@ -75,8 +77,8 @@ impl Pools {
     }
 
     /// Every pool, for reports.
-    pub(super) fn all(&self) -> [&Pool; 5] {
-        [&self.receive, &self.tail, &self.journal, &self.send, &self.cold]
+    pub(super) fn all(&self) -> [&Pool; 6] {
+        [&self.receive, &self.frames, &self.tail, &self.journal, &self.send, &self.cold]
     }
 }
 
@@ -89,7 +91,10 @@ mod tests {
         let ring = RingConfig::default();
         let pools = Pools::reserve(MEMORY_MIN_BYTES, &ring).unwrap();
         let _rings = pools.receive.take(ring.pool_bytes()).unwrap();
-        assert!(pools.receive.take(pools.frame_max()).is_some());
+        assert!(pools.receive.take(1 << 20).is_some());
+        assert!(pools.frames.take(pools.frame_max()).is_some());
+        let all: usize = pools.all().iter().map(|pool| pool.limit()).sum();
+        assert!(all <= MEMORY_MIN_BYTES + 6 * 4096, "{all} bytes");
         assert!(pools.frame_max() > 2 << 20, "{} bytes", pools.frame_max());
         let small = Pools::reserve(32 << 20, &ring).unwrap_err().to_string();
         assert!(small.contains("raise --memory"), "{small}");

@@ -104,22 +104,19 @@ pub fn run(settings: Settings) -> Result<(), StartError> {
 /// Waits for the end; says when the broker is ready, passes the stop on.
 fn wait(happened: &mpsc::Receiver<Event>, bound: SocketAddr) -> Result<(), StartError> {
     let mut stopper: Option<Stopper> = None;
-    let mut stopping = false;
     loop {
         match happened.recv().expect("the joining thread sends before it ends") {
             Event::Ready(ready) => {
-                if stopping {
-                    ready.stop();
-                } else {
-                    say_ready(bound);
-                }
+                say_ready(bound);
                 stopper = Some(ready);
             }
             Event::Signal(signal) => {
                 tracing::info!("signal {signal}: stopping");
-                stopping = true;
-                if let Some(stopper) = &stopper {
-                    stopper.stop();
+                match &stopper {
+                    Some(stopper) => stopper.stop(),
+                    // Still recovering: a start may end at any point, as by
+                    // the loss of power.
+                    None => return Ok(()),
                 }
             }
             Event::Ended(outcome) => return outcome,

@@ -14,7 +14,7 @@ use crate::model::{NodeId, ShardId};
 use crate::server::{Context, Dispatcher};
 use crate::shard::runtime::Runtime;
 use crate::shard::{
-    Fatal, FatalReason, Limits, Mailbox, Owner, Pump, PumpParts, Stopper, stop_pair,
+    Fatal, FatalReason, FrameMemory, Limits, Mailbox, Owner, Pump, PumpParts, Stopper, stop_pair,
 };
 
 use super::configuration::LISTENER;
@@ -84,7 +84,10 @@ pub(super) async fn run(runtime: Runtime, part: Part) -> Result<(), StartError> 
         round_end: owner.clone(),
         mailbox,
         limits: limits(&part),
-        receive_pool: part.pools.receive.clone(),
+        frame_memory: FrameMemory {
+            pool: part.pools.receive.clone(),
+            reserve: part.pools.frames.clone(),
+        },
         send_pool: part.pools.send.clone(),
         stop,
     });

@@ -20,6 +20,8 @@ pub(crate) struct FileKey {
     pub(crate) handle: LogHandle,
     pub(crate) segment: Offset,
     pub(crate) kind: Kind,
+    /// A segment is opened for writing only while it is open.
+    pub(crate) writable: bool,
 }
 
 struct Inner<F> {

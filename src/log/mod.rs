@@ -20,6 +20,9 @@ mod read;
 mod rebuild;
 mod reclaim;
 mod recovery;
+mod reopen;
+mod rescan;
+mod rewrite;
 mod scan;
 mod segment;
 mod segment_io;
@@ -29,6 +32,7 @@ mod snapshots;
 mod state;
 mod timestamps;
 mod truncate;
+mod unsynced;
 
 #[cfg(test)]
 mod tests;

@@ -201,8 +201,9 @@ impl<E: Env> Shared<E> {
         if entries == 0 {
             return Ok(None);
         }
-        let key = super::files_lru::FileKey { handle, segment: base, kind };
-        let open = self.files.get(self.env.fs(), key, &path, OpenMode::BUFFERED).await;
+        let key = super::files_lru::FileKey { handle, segment: base, kind, writable: true };
+        let mode = OpenMode { create: false, ..OpenMode::BUFFERED };
+        let open = self.files.get(self.env.fs(), key, &path, mode).await;
         let file = open.map_err(|e| Error::io(&path, e))?;
         // Pages are halved by their first entries, then one page is searched.
         let per_page = INDEX_PAGE / size as u64;

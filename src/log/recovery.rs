@@ -16,6 +16,7 @@ use super::files_lru::FilesLru;
 use super::journal::files::{FileHeader, is_journal};
 use super::journal::frame::{FrameHeader, FrameKind};
 use super::journal::reader::{self, Chain, Replay, Stop};
+use super::segment::names::Kind;
 use super::segment_io::READ_BYTES;
 use super::set::{LogSet, Recovered};
 use super::state::{FileOf, Shared, State};
@@ -283,7 +284,9 @@ impl<E: Env> Recovery<E> {
                 shared.state.borrow_mut().journals[class.index()].first_group = *first;
             }
         }
-        shared.sync_rebuilt_indexes().await?;
+        shared.write_rebuilt_indexes().await?;
+        // Before any frame: a `TAIL` says that its segment is synced.
+        shared.sync_recovered().await?;
         {
             let mut state = shared.state.borrow_mut();
             for class in DurabilityClass::ALL {
@@ -338,7 +341,7 @@ impl<E: Env> Recovery<E> {
 impl<E: Env> Shared<E> {
     /// Below a floor both indexes are believed: what recovery has built anew
     /// is synced before a checkpoint says where the floors are.
-    async fn sync_rebuilt_indexes(self: &Rc<Self>) -> Result<()> {
+    async fn write_rebuilt_indexes(self: &Rc<Self>) -> Result<()> {
         let rebuilt: Vec<_> = {
             let state = self.state.borrow();
             let fresh = state.logs.iter().map(|(_, log)| log).filter(|log| {
@@ -349,8 +352,24 @@ impl<E: Env> Shared<E> {
         };
         for (handle, floor) in rebuilt {
             let base = crate::model::Offset(floor.segment);
-            self.write_indexes(handle, base, Some(floor.boundary_pos), true).await?;
+            self.write_indexes(handle, base, Some(floor.boundary_pos), false).await?;
+            self.sync_indexes_later(handle, base).await?;
         }
+        Ok(())
+    }
+
+    async fn sync_indexes_later(&self, handle: super::LogHandle, base: Offset) -> Result<()> {
+        let mode = OpenMode { create: false, ..OpenMode::BUFFERED };
+        for kind in [Kind::Index, Kind::TimeIndex] {
+            let path = self.path(handle, base, kind)?;
+            match self.env.fs().open(&path, mode).await {
+                Ok(file) => self.sync_file_later(file),
+                Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
+                Err(e) => return Err(Error::io(&path, e)),
+            }
+        }
+        let dir = self.state.borrow().log(handle).ok_or(Error::Gone)?.dir.clone();
+        self.sync_dir_later(&dir);
         Ok(())
     }
 

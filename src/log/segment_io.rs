@@ -51,7 +51,7 @@ impl<E: Env> Shared<E> {
             let open = log.segment(base);
             (open.is_some(), open.is_some_and(|s| !s.created), log.dir.clone())
         };
-        let key = FileKey { handle, segment: base, kind: Kind::Log };
+        let key = FileKey { handle, segment: base, kind: Kind::Log, writable: open };
         let mode = match open {
             true => OpenMode { create: is_new, ..OpenMode::DIRECT },
             false => OpenMode::READ,
@@ -306,7 +306,7 @@ impl<E: Env> Shared<E> {
         }
         let path = self.path(handle, base, kind)?;
         let failed = |e: std::io::Error| Error::write(FatalReason::SegmentWrite, &path, e);
-        let key = FileKey { handle, segment: base, kind };
+        let key = FileKey { handle, segment: base, kind, writable: true };
         let file = self
             .files
             .get(self.env.fs(), key, &path, OpenMode::BUFFERED)

@@ -18,6 +18,7 @@ use super::journal::writer::Journal;
 use super::segment::tail::{Mark, OpenSegment};
 use super::set::LogHandle;
 use super::signal::Signal;
+use super::unsynced::Unsynced;
 use crate::io::{Env, FileSystem};
 use crate::model::{Offset, Timestamp};
 
@@ -141,6 +142,7 @@ pub(crate) struct State<E: Env> {
     /// Directories that are about to be renamed away.
     pub(crate) leaving: Vec<PathBuf>,
     pub(crate) checkpoint_sequence: u64,
+    pub(crate) unsynced: Unsynced<FileOf<E>>,
 }
 
 impl<E: Env> State<E> {
@@ -166,6 +168,7 @@ impl<E: Env> State<E> {
             unlinker_running: false,
             leaving: Vec::new(),
             checkpoint_sequence: 0,
+            unsynced: Unsynced::default(),
         }
     }
 

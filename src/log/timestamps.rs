@@ -11,13 +11,12 @@ use super::segment::names::Kind;
 use super::set::{ColdRead, LogHandle, ReadOutcome, Slices, TimestampOffset};
 use super::state::Shared;
 use crate::io::Env;
+use crate::model::limits::DECOMPRESSED_BYTES_MAX;
 use crate::model::{Offset, Timestamp};
 use crate::record::{BatchView, RecordIter, decompress};
 
 /// Bytes looked at at once.
 const STEP_BYTES: usize = 256 * 1024;
-/// Largest decompressed batch, in bytes.
-const DECOMPRESSED_MAX: usize = 256 << 20;
 
 impl<E: Env> Shared<E> {
     /// See `LogSet::offset_for_timestamp`.
@@ -149,7 +148,7 @@ impl<E: Env> Shared<E> {
             what,
         };
         let codec = batch.compression().map_err(|_| corrupt("an unknown compression"))?;
-        let records = decompress(codec, batch.records(), DECOMPRESSED_MAX)
+        let records = decompress(codec, batch.records(), DECOMPRESSED_BYTES_MAX)
             .map_err(|_| corrupt("records that do not decompress"))?;
         let append_time = batch.timestamp_type() == crate::record::TimestampType::LogAppendTime;
         for record in RecordIter::new(&records, batch.record_count()) {

@@ -26,6 +26,7 @@ impl<E: Env> Shared<E> {
     ) -> Result<()> {
         self.announce(handle, to)?;
         let held = self.hold(handle).await;
+        let claimed = held.is_ok();
         let result = match held {
             Ok(()) => self.truncate_held(handle, to, epoch).await,
             Err(error) => Err(error),
@@ -34,7 +35,7 @@ impl<E: Env> Shared<E> {
             log.truncating = false;
             log.truncate_to = None;
         }
-        if !matches!(result, Err(Error::Gone)) {
+        if claimed {
             self.release(handle);
         }
         self.state.borrow_mut().report(handle);
@@ -92,8 +93,11 @@ impl<E: Env> Shared<E> {
         };
         assert_eq!(mark.offset, to, "truncation is to a batch boundary");
         let cut_block = block_of(mark.pos);
+        // A frame may have put the floor into a later segment: then only a
+        // `TAIL` takes it back.
+        let reopened = self.reopen(handle, base).await?;
         let written = self.open_segment(handle, base, |s| s.written)?;
-        let tail = if written > cut_block {
+        let tail = if reopened || written > cut_block {
             Some(self.tail_at(handle, base, cut_block, mark).await?)
         } else {
             None
@@ -127,6 +131,9 @@ impl<E: Env> Shared<E> {
         }
         let mut boundary = Mark { offset: base, pos: 0 };
         loop {
+            if boundary.pos >= mark.pos {
+                break;
+            }
             let head = self.head_of(handle, base, boundary).await?;
             let next = Mark { offset: head.end(), pos: boundary.pos + head.len as u64 };
             if next.pos > cut_block {
@@ -260,7 +267,10 @@ impl<E: Env> Shared<E> {
                     Mark { offset: Offset(floor.boundary_offset), pos: floor.boundary_pos },
                     mark,
                 );
-                if log.floor.segment != floor.segment || log.floor.pos > floor.pos {
+                // Only down: what a checkpoint has as its floor is committed.
+                if log.floor.segment > floor.segment
+                    || log.floor.segment == floor.segment && log.floor.pos > floor.pos
+                {
                     log.floor = *floor;
                 }
             }

@@ -19,5 +19,17 @@ pub const PARTITIONS_PER_TOPIC_MAX: i32 = 100_000;
 /// records of a request are one atomic batch.
 pub const PARTITIONS_PER_REQUEST_MAX: i32 = 10_000;
 
+/// Largest batch after decompression, in bytes, whatever
+/// `max.decompressed.message.bytes` says: what is taken can also be searched.
+pub const DECOMPRESSED_BYTES_MAX: usize = 1 << 30;
+
 /// Longest value of one config key, in bytes.
 pub const CONFIG_VALUE_BYTES_MAX: usize = 32 * 1024;
+
+/// Partitions that one Produce or Fetch request may name, and that one fetch
+/// session may hold: bounds the memory and time of a single request.
+pub const PARTITIONS_PER_DATA_REQUEST_MAX: usize = 100_000;
+
+/// Fetches of one connection in flight; each may hold a whole reply. Kafka
+/// serves one at a time.
+pub const FETCHES_IN_FLIGHT_MAX: usize = 2;

@@ -10,6 +10,7 @@
 //! transactional batch needs a producer id, and a producer id an epoch; the
 //! LogAppendTime bit is refused whatever the topic's timestamp type.
 
+use crate::model::limits::DECOMPRESSED_BYTES_MAX;
 use crate::model::{ErrorCode, ProducerEpoch, ProducerId, Timestamp};
 
 use super::codec::{self, Compression, Contexts};
@@ -19,9 +20,6 @@ use super::walk::{Checks, REFUSED_MAX, Refusal, Streamed, WINDOW_LEN, Walked, wa
 
 /// Refused records that a [`Rejected`] names one by one.
 pub const RECORD_ERRORS_MAX: usize = REFUSED_MAX;
-
-/// What [`ProduceRules::decompressed_bytes_max`] cannot exceed.
-const DECOMPRESSED_CEILING: usize = 1 << 30;
 
 /// The topic's `compression.type`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -152,10 +150,17 @@ impl From<Error> for Rejected {
 
 /// Validates batches one after the other, with scratch memory that is used
 /// again: about 200 KiB once a compressed batch has come by. One per core.
-#[derive(Default)]
 pub struct Validator {
     contexts: Contexts,
     window: Vec<u8>,
+    /// Bytes that may still be decompressed before the next `begin`.
+    budget: usize,
+}
+
+impl Default for Validator {
+    fn default() -> Self {
+        Self { contexts: Contexts::default(), window: Vec::new(), budget: usize::MAX }
+    }
 }
 
 impl Validator {
@@ -163,6 +168,12 @@ impl Validator {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Begins a request, whose batches together may have `budget` bytes when
+    /// decompressed: without it many small bombs make a large one.
+    pub fn begin(&mut self, budget: usize) {
+        self.budget = budget;
     }
 
     /// Checks `batch`, the whole records field of one partition, and says what
@@ -180,7 +191,7 @@ impl Validator {
             TargetCompression::Codec(codec) => codec,
         };
         let checks = checks(&view, rules);
-        let limit = rules.decompressed_bytes_max.min(DECOMPRESSED_CEILING);
+        let limit = rules.decompressed_bytes_max.min(DECOMPRESSED_BYTES_MAX).min(self.budget);
         let (walked, mut rewritten) = if source == target {
             (self.walk(source, &view, &checks, limit)?, None)
         } else {
@@ -219,7 +230,10 @@ impl Validator {
         }
         self.window.resize(WINDOW_LEN, 0);
         let reader = self.contexts.decoder(source, view.records(), limit);
-        Streamed::new(reader, source, limit, &mut self.window).walk(checks)
+        let streamed = Streamed::new(reader, source, limit, &mut self.window);
+        let (walked, bytes) = streamed.walk(checks);
+        self.budget = self.budget.saturating_sub(bytes);
+        walked
     }
 
     fn recompress(
@@ -230,6 +244,7 @@ impl Validator {
         limit: usize,
     ) -> Result<(Walked, Vec<u8>), Error> {
         let records = codec::decompress_with(&mut self.contexts, source, view.records(), limit)?;
+        self.budget = self.budget.saturating_sub(records.len());
         let walked = walk_in_place(&records, checks)?;
         let bytes = if target == Compression::None {
             header::with_records(view, target, &records)

@@ -267,12 +267,11 @@ impl<'a, 'z, 'w> Streamed<'a, 'z, 'w> {
     }
 
     /// Walks, and prefers the decompressor's own error.
-    pub(super) fn walk(mut self, checks: &Checks) -> Result<Walked, Error> {
+    /// The outcome, and the bytes that were decompressed for it.
+    pub(super) fn walk(mut self, checks: &Checks) -> (Result<Walked, Error>, usize) {
         let walked = walk(&mut self, checks);
-        match self.error {
-            Some(error) => Err(error),
-            None => walked,
-        }
+        let bytes = self.base + self.end;
+        (self.error.map_or(walked, Err), bytes)
     }
 
     /// Makes `wanted` unread bytes available, fewer only at the end.
@@ -399,7 +398,7 @@ mod tests {
                 let mut window = vec![0; window];
                 let reader = contexts.decoder(Compression::None, part, usize::MAX);
                 let streamed = Streamed::new(reader, Compression::None, usize::MAX, &mut window);
-                assert_eq!(streamed.walk(&checks).is_ok(), in_place, "cut at {cut}");
+                assert_eq!(streamed.walk(&checks).0.is_ok(), in_place, "cut at {cut}");
             }
         }
     }
@@ -423,7 +422,7 @@ mod tests {
             let mut window = [0; 512];
             let reader = contexts.decoder(Compression::None, &bytes, limit);
             let walked = Streamed::new(reader, Compression::None, limit, &mut window).walk(&checks);
-            assert_eq!(walked.is_ok(), fits, "{limit}");
+            assert_eq!(walked.0.is_ok(), fits, "{limit}");
         }
     }
 }

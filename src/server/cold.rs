@@ -25,12 +25,13 @@ pub(super) fn start<E: Env>(
 ) {
     let env = owner.env().clone();
     let task = env.spawn(async move {
+        let mut tries = 0;
         for (index, read) in reads {
-            let mut tries = 0;
             let batches = loop {
                 match logs.read_cold(read).await {
                     Err(Error::NoMemory(_)) if tries < MEMORY_TRIES => {
                         tries += 1;
+                        owner.lack_memory();
                         owner.env().sleep(MEMORY_WAIT).await;
                     }
                     Ok(slices) if slices.is_empty() => break Err(ErrorCode::None),

@@ -14,6 +14,7 @@ use futures_lite::FutureExt;
 
 use crate::io::ring::ConnId;
 use crate::io::{Env, Task};
+use crate::model::limits::FETCHES_IN_FLIGHT_MAX;
 use crate::shard::{ConnectionHandler, Output, PendingEvent, Place, Verdict};
 use crate::wire::header::{RequestHeader, RequestPrefix};
 use crate::wire::{ApiKey, Message, Reader, Request as WireRequest, VersionCheck};
@@ -34,6 +35,8 @@ const COLD_REQUEST_BYTES_MAX: usize = 16 << 20;
 pub struct ConnectionState {
     /// For messages.
     peer: Option<SocketAddr>,
+    /// Fetches in flight.
+    fetches: usize,
 }
 
 /// The shard's request handler.
@@ -170,7 +173,7 @@ impl<E: Env> ConnectionHandler for Dispatcher<E> {
     type Pending = Pending;
 
     fn open(&self, _conn: ConnId, peer: Option<SocketAddr>) -> ConnectionState {
-        ConnectionState { peer }
+        ConnectionState { peer, fetches: 0 }
     }
 
     fn frame(
@@ -181,9 +184,17 @@ impl<E: Env> ConnectionHandler for Dispatcher<E> {
         alone: bool,
     ) -> Verdict<Pending> {
         // A bug that one client's bytes reach ends that client's connection.
+        if state.fetches >= FETCHES_IN_FLIGHT_MAX {
+            return Verdict::Hold;
+        }
         let handled = catch_unwind(AssertUnwindSafe(|| self.handle(place, frame, alone)));
         match handled {
-            Ok(Ok(verdict)) => verdict,
+            Ok(Ok(verdict)) => {
+                if matches!(verdict, Verdict::Overlap(Pending::Fetch(_))) {
+                    state.fetches += 1;
+                }
+                verdict
+            }
             Ok(Err(reason)) => Verdict::Close(reason),
             Err(_) => {
                 tracing::error!(
@@ -238,22 +249,30 @@ impl<E: Env> ConnectionHandler for Dispatcher<E> {
         matches!(pending, Pending::Produce(_) | Pending::Task)
     }
 
-    fn encode(&self, _state: &mut ConnectionState, pending: Pending, out: &mut Output) -> bool {
+    fn encode(
+        &self,
+        state: &mut ConnectionState,
+        pending: Pending,
+        out: &mut Output,
+    ) -> Result<bool, String> {
         let mut scratch = self.scratch.borrow_mut();
         scratch.clear();
-        match pending {
+        Ok(match pending {
             Pending::Ready(bytes) if bytes.len() >= OWNED_REPLY_MIN => {
                 out.owned(bytes);
                 true
             }
             Pending::Ready(bytes) => out.write(&bytes),
             Pending::Produce(produce) => {
-                produce.encode(&mut scratch);
+                produce.encode(&mut scratch)?;
                 out.write(&scratch)
             }
-            Pending::Fetch(fetch) => fetch.encode(&mut scratch, out),
+            Pending::Fetch(fetch) => {
+                state.fetches -= 1;
+                fetch.encode(&mut scratch, out)?
+            }
             Pending::Task => unreachable!("a task's request is not ready"),
-        }
+        })
     }
 
     fn forget(&self, _place: Place, pending: Pending) {

@@ -2,8 +2,7 @@
 //! with slices of the log.
 //!
 //! A waiting fetch is registered with every partition that it asks for and has
-//! one deadline; partitions report the bytes that they gained and the total is
-//! kept here. Cold reads are done by one task per request.
+//! one deadline; a partition that gained its share makes it look again. Cold reads are done by one task per request.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -11,6 +10,7 @@ use std::time::Duration;
 use crate::base::DeadlineKey;
 use crate::io::Env;
 use crate::log::{ColdRead, ReadOutcome, Slices};
+use crate::model::limits::PARTITIONS_PER_DATA_REQUEST_MAX;
 use crate::model::{ErrorCode, LeaderEpoch, Offset, PartitionIndex};
 use crate::partition::{FetchToken, Isolation};
 use crate::shard::{Bounds, Output, OwnedPartition, PendingEvent, Place, Reading, Verdict};
@@ -86,6 +86,12 @@ pub(super) fn start<E: Env>(
 ) -> Result<Verdict<Pending>, String> {
     let view = FetchView::parse(reader, to.version)
         .map_err(|e| format!("Fetch version {}: {e}", to.version))?;
+    if view.partition_count > PARTITIONS_PER_DATA_REQUEST_MAX {
+        return Err(format!(
+            "a fetch names {} partitions, over the limit of {PARTITIONS_PER_DATA_REQUEST_MAX}",
+            view.partition_count
+        ));
+    }
     let mut fetch = Box::new(PendingFetch::new(context, to, &view));
     fetch.attempt(context, place, false);
     if fetch.phase == Phase::Waiting {
@@ -161,6 +167,9 @@ impl PendingFetch {
         if !enough {
             self.missing = (self.min_bytes - found) as u64;
             self.phase = Phase::Waiting;
+            // What was found is read again then; held meanwhile, it could be
+            // the very memory for which producers wait.
+            self.parts.iter_mut().for_each(|part| part.state = State::Empty);
         } else if cold.is_empty() {
             self.finish(context);
         } else {
@@ -193,19 +202,6 @@ impl PendingFetch {
         event: PendingEvent,
     ) {
         match (event, &self.phase) {
-            (PendingEvent::Wake { bytes, .. }, Phase::Waiting)
-                if bytes < self.missing && bytes > 0 =>
-            {
-                // Not enough yet: only the partition that reported waits anew.
-                self.missing -= bytes;
-                let share = self.missing.div_ceil(self.parts.len() as u64);
-                for part in &mut self.parts {
-                    if part.token.is_some_and(|token| !context.owner.is_waiting(token)) {
-                        part.token = None;
-                        part.wait(context, place, self.isolation, share);
-                    }
-                }
-            }
             (PendingEvent::Wake { .. }, Phase::Waiting) => self.again(context, place, false),
             (PendingEvent::Deadline, Phase::Waiting) => {
                 self.deadline = None;
@@ -273,12 +269,19 @@ impl PendingFetch {
     }
 
     /// Encodes the reply: heads through `scratch`, records as they are.
-    pub(super) fn encode(mut self, scratch: &mut Vec<u8>, out: &mut Output) -> bool {
+    ///
+    /// # Errors
+    /// Why the connection must be closed.
+    pub(super) fn encode(
+        mut self,
+        scratch: &mut Vec<u8>,
+        out: &mut Output,
+    ) -> Result<bool, String> {
         self.parts.retain(|part| !part.silent);
         let mut pieces = Vec::with_capacity(self.parts.len() * 2 + 1);
         let start = reply::begin(scratch, self.to);
         let record_bytes = self.plan(scratch, &mut pieces);
-        let record_bytes = record_bytes.expect("a fetch reply repeats what its request could say");
+        let record_bytes = record_bytes.map_err(|e| format!("Fetch reply: {e}"))?;
         reply::end(scratch, start, record_bytes);
         let mut room = true;
         for piece in pieces {
@@ -291,7 +294,7 @@ impl PendingFetch {
                 }
             }
         }
-        room
+        Ok(room)
     }
 
     fn plan(

@@ -11,6 +11,7 @@ use std::time::Duration;
 use smallvec::SmallVec;
 
 use crate::io::Env;
+use crate::model::limits::{DECOMPRESSED_BYTES_MAX, PARTITIONS_PER_DATA_REQUEST_MAX};
 use crate::model::topic_name::is_internal;
 use crate::model::{CompressionType, ErrorCode, Offset, PartitionIndex, Timestamp, TopicConfig};
 use crate::partition::{Acks, AppendOutcome};
@@ -101,6 +102,13 @@ pub(super) fn start<E: Env>(
 ) -> Result<Verdict<Pending>, String> {
     let view = ProduceView::parse(reader, to.version)
         .map_err(|e| format!("Produce version {}: {e}", to.version))?;
+    if view.partition_count > PARTITIONS_PER_DATA_REQUEST_MAX {
+        return Err(format!(
+            "a produce names {} partitions, over the limit of {PARTITIONS_PER_DATA_REQUEST_MAX}",
+            view.partition_count
+        ));
+    }
+    producing.0.borrow_mut().begin(DECOMPRESSED_BYTES_MAX);
     let acks = Acks::from_wire(view.acks);
     let timeout_ms = u64::try_from(view.timeout_ms).unwrap_or(0);
     let mut pending = PendingProduce {
@@ -332,12 +340,14 @@ impl PendingProduce {
     }
 
     /// Appends the whole reply to `out`.
-    pub(super) fn encode(&self, out: &mut Vec<u8>) {
+    ///
+    /// # Errors
+    /// Why the connection must be closed.
+    pub(super) fn encode(&self, out: &mut Vec<u8>) -> Result<(), String> {
         let start = reply::begin(out, self.to);
-        let written = self.write_body(&mut Writer::new(out));
-        // Names came in by a request of the same version, numbers always fit.
-        written.expect("a produce reply repeats what its request could say");
+        self.write_body(&mut Writer::new(out)).map_err(|e| format!("Produce reply: {e}"))?;
         reply::end(out, start, 0);
+        Ok(())
     }
 
     fn write_body(&self, writer: &mut Writer<'_>) -> Result<(), crate::wire::WireError> {

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use ahash::AHashMap;
 
+use crate::model::limits::PARTITIONS_PER_DATA_REQUEST_MAX;
 use crate::model::{ErrorCode, TopicId};
 use crate::wire::generated::fetch::FetchPartition;
 use crate::wire::topic_ref::TopicRef;
@@ -222,6 +223,10 @@ impl FetchSessions {
         }
         for (topic, index) in request.forgotten {
             session.forget(&topic, index);
+        }
+        if session.partitions.len() > PARTITIONS_PER_DATA_REQUEST_MAX {
+            self.sessions.remove(&request.id);
+            return Err(ErrorCode::FetchSessionIdNotFound);
         }
         if session.partitions.is_empty() {
             self.sessions.remove(&request.id);

@@ -7,10 +7,13 @@ use crate::io::Pool;
 use crate::io::ring::{ConnId, ReceivedBuf};
 
 use super::handler::{ConnectionHandler, Place, Verdict};
-use super::input::{Input, Progress};
+use super::input::{FrameMemory, Input, Progress};
+use super::limits::Limits;
 use super::output::Output;
-use super::pump::Limits;
 use super::replies::{ReplyQueue, ReplySeq};
+
+/// After a frame of this size a turn asks whether the slice is over, in bytes.
+const LONG_FRAME: usize = 4 << 10;
 
 /// Why a turn ended.
 #[derive(Debug, PartialEq, Eq)]
@@ -96,14 +99,15 @@ impl<H: ConnectionHandler> Connection<H> {
         &mut self,
         handler: &H,
         limits: &Limits,
-        receive_pool: &Pool,
+        memory: &FrameMemory,
         served: &mut u64,
+        slice_over: impl Fn() -> bool,
     ) -> TurnEnd {
         for _ in 0..limits.turn_requests_max {
             if !self.may_start(limits) {
                 return TurnEnd::Blocked;
             }
-            match self.input.advance(receive_pool) {
+            match self.input.advance(memory) {
                 Ok(Progress::Frame) => {}
                 Ok(Progress::Starving) => return TurnEnd::Starving,
                 Ok(Progress::NoMemory) => return TurnEnd::NoMemory,
@@ -127,27 +131,32 @@ impl<H: ConnectionHandler> Connection<H> {
                 }
                 Verdict::Close(reason) => return TurnEnd::Close(reason),
             }
+            let long = self.input.frame().len() >= LONG_FRAME;
             self.input.consume();
             *served += 1;
+            if long && slice_over() {
+                return TurnEnd::Share;
+            }
         }
         TurnEnd::Share
     }
 
-    /// Encodes the answers that are known, in order. Says whether any left.
-    pub(super) fn settle(&mut self, handler: &H, limits: &Limits) -> bool {
+    /// Encodes the answers that are known, in order. Says whether any left;
+    /// `Err` is why the connection must end.
+    pub(super) fn settle(&mut self, handler: &H, limits: &Limits) -> Result<bool, String> {
         let mut moved = false;
         while !self.output_short
             && self.output.bytes() < limits.output_max_bytes
             && self.replies.front().is_some_and(|pending| handler.is_ready(pending))
         {
             let pending = self.replies.pop().expect("the front was there");
-            self.output_short = !handler.encode(&mut self.state, pending, &mut self.output);
+            self.output_short = !handler.encode(&mut self.state, pending, &mut self.output)?;
             moved = true;
         }
         if self.replies.is_empty() {
             self.alone = false;
         }
-        moved
+        Ok(moved)
     }
 
     /// A send has ended: memory of the send pool may be there again.
@@ -165,6 +174,12 @@ impl<H: ConnectionHandler> Connection<H> {
         }
         self.hurried = Some(seq);
         Some(Place { conn: self.id, seq })
+    }
+
+    /// Whether a frame that does not arrive holds memory since before `since`.
+    pub(super) fn stalls(&self, since: Duration) -> bool {
+        let holds = self.input.holds_memory() || self.filling.is_some();
+        holds && !self.queued && !self.blocked && !self.closing && self.active_at < since
     }
 
     /// Whether nothing of this connection can go on by itself.

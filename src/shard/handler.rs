@@ -115,8 +115,14 @@ pub trait ConnectionHandler: 'static {
     fn decides_soon(&self, pending: &Self::Pending) -> bool;
 
     /// Encodes a known answer with its length prefix. `false` when the send
-    /// pool is used up (nothing is lost, see [`Output::write`]).
-    fn encode(&self, state: &mut Self::State, pending: Self::Pending, out: &mut Output) -> bool;
+    /// pool is used up (nothing is lost, see [`Output::write`]); `Err` closes
+    /// the connection.
+    fn encode(
+        &self,
+        state: &mut Self::State,
+        pending: Self::Pending,
+        out: &mut Output,
+    ) -> Result<bool, String>;
 
     /// A request in flight is given up, since its connection ends.
     fn forget(&self, place: Place, pending: Self::Pending);

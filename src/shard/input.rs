@@ -43,6 +43,18 @@ pub enum Progress {
     NoMemory,
 }
 
+/// Memory of frames under way: a pool that grows frames as they arrive, and a
+/// reserve from which a frame that finds no more there gets all it lacks. So
+/// frames that hold the pool together do not wait for each other for ever:
+/// whatever has the reserve ends, and gives back what it had of the pool.
+#[derive(Clone, Debug)]
+pub struct FrameMemory {
+    /// For all frames.
+    pub pool: Pool,
+    /// For those that cannot grow; holds at least one of the largest frames.
+    pub reserve: Pool,
+}
+
 enum Whole {
     /// In the first received buffer, from here, of this length.
     InPlace(usize, usize),
@@ -101,8 +113,14 @@ impl<B: Deref<Target = [u8]>> Input<B> {
         self.prefix_len > 0 || self.gather.is_some() || !self.inbox.is_empty()
     }
 
+    /// Whether a frame under way holds memory.
+    #[must_use]
+    pub fn holds_memory(&self) -> bool {
+        self.gather.is_some()
+    }
+
     /// Moves on until a whole frame is there or something is missing.
-    pub fn advance(&mut self, pool: &Pool) -> Result<Progress, FrameError> {
+    pub fn advance(&mut self, memory: &FrameMemory) -> Result<Progress, FrameError> {
         loop {
             if self.whole.is_some() {
                 return Ok(Progress::Frame);
@@ -112,7 +130,7 @@ impl<B: Deref<Target = [u8]>> Input<B> {
                     self.whole = Some(Whole::Gathered);
                     continue;
                 }
-                if gather.chunk.room() == 0 && !grow(gather, pool) {
+                if gather.chunk.room() == 0 && !grow(gather, memory) {
                     return Ok(Progress::NoMemory);
                 }
             }
@@ -140,7 +158,7 @@ impl<B: Deref<Target = [u8]>> Input<B> {
                 self.whole = Some(Whole::InPlace(self.used, want));
                 continue;
             }
-            let Some(chunk) = pool.take(want.min(GATHER_FIRST_MAX)) else {
+            let Some(chunk) = memory.pool.take(want.min(GATHER_FIRST_MAX)) else {
                 return Ok(Progress::NoMemory);
             };
             self.gather = Some(Gather { chunk, want });
@@ -202,12 +220,13 @@ impl<B: Deref<Target = [u8]>> Input<B> {
 
 /// Doubles the memory of a frame, up to its announced length: where it lies
 /// when that is free, so that a large frame does not need its memory twice.
-fn grow(gather: &mut Gather, pool: &Pool) -> bool {
+fn grow(gather: &mut Gather, memory: &FrameMemory) -> bool {
     let capacity = (gather.chunk.capacity() * 2).min(gather.want);
     if gather.chunk.extend_in_place(capacity) {
         return true;
     }
-    let Some(mut larger) = pool.take(capacity) else { return false };
+    let larger = memory.pool.take(capacity).or_else(|| memory.reserve.take(gather.want));
+    let Some(mut larger) = larger else { return false };
     larger.extend(&gather.chunk);
     gather.chunk = larger;
     true
@@ -223,8 +242,12 @@ mod tests {
         bytes
     }
 
-    fn collect(input: &mut Input<Vec<u8>>, pool: &Pool, into: &mut Vec<Vec<u8>>) {
-        while input.advance(pool).unwrap() == Progress::Frame {
+    fn only(pool: &Pool) -> FrameMemory {
+        FrameMemory { pool: pool.clone(), reserve: Pool::new("reserve", 1).unwrap() }
+    }
+
+    fn collect(input: &mut Input<Vec<u8>>, memory: &FrameMemory, into: &mut Vec<Vec<u8>>) {
+        while input.advance(memory).unwrap() == Progress::Frame {
             into.push(input.frame().to_vec());
             input.consume();
         }
@@ -233,6 +256,7 @@ mod tests {
     #[test]
     fn c9_any_split_gives_the_same_frames() {
         let pool = Pool::new("receive", 64 << 10).unwrap();
+        let memory = only(&pool);
         let stream = [framed(0, 1), framed(5, 2), framed(300, 3), framed(1, 4)].concat();
         let want: Vec<_> = [(0, 1), (5, 2), (300, 3), (1, 4)]
             .map(|(len, seed)| framed(len, seed)[4..].to_vec())
@@ -242,7 +266,7 @@ mod tests {
             let mut got = Vec::new();
             for part in stream.chunks(piece) {
                 input.push(part.to_vec());
-                collect(&mut input, &pool, &mut got);
+                collect(&mut input, &memory, &mut got);
             }
             assert_eq!(got, want, "pieces of {piece} bytes");
             assert!(!input.mid_frame());
@@ -253,30 +277,32 @@ mod tests {
     #[test]
     fn c1_announced_lengths_are_refused_before_memory_is_taken() {
         let pool = Pool::new("receive", 1 << 20).unwrap();
+        let memory = only(&pool);
         let mut input = Input::new(100 << 20);
         input.push(0x7fff_ffff_u32.to_be_bytes().to_vec());
         assert_eq!(
-            input.advance(&pool),
+            input.advance(&memory),
             Err(FrameError::TooLarge { len: 0x7fff_ffff, max: 100 << 20 })
         );
         let mut input = Input::new(100);
         input.push(vec![0xff; 4]);
-        assert_eq!(input.advance(&pool), Err(FrameError::Negative(-1)));
+        assert_eq!(input.advance(&memory), Err(FrameError::Negative(-1)));
         assert_eq!(pool.high_water(), 0);
     }
 
     #[test]
     fn memory_follows_what_arrived() {
         let pool = Pool::new("receive", 4 << 20).unwrap();
+        let memory = only(&pool);
         let mut input = Input::new(8 << 20);
         let frame = framed(1 << 20, 9);
         input.push(frame[..5].to_vec());
-        assert_eq!(input.advance(&pool), Ok(Progress::Starving));
+        assert_eq!(input.advance(&memory), Ok(Progress::Starving));
         assert!(pool.used() <= GATHER_FIRST_MAX);
         let mut got = Vec::new();
         for part in frame[5..].chunks(64 << 10) {
             input.push(part.to_vec());
-            collect(&mut input, &pool, &mut got);
+            collect(&mut input, &memory, &mut got);
         }
         assert!(got == [frame[4..].to_vec()]);
     }
@@ -284,12 +310,13 @@ mod tests {
     #[test]
     fn one_frame_may_take_nearly_the_whole_pool() {
         let pool = Pool::new("receive", 1 << 20).unwrap();
+        let memory = only(&pool);
         let mut input = Input::new(1 << 20);
         let frame = framed(1_000_000, 3);
         let mut got = Vec::new();
         for part in frame.chunks(64 << 10) {
             input.push(part.to_vec());
-            collect(&mut input, &pool, &mut got);
+            collect(&mut input, &memory, &mut got);
         }
         assert!(got == [frame[4..].to_vec()]);
         assert_eq!(pool.used(), 0);
@@ -298,13 +325,45 @@ mod tests {
     #[test]
     fn a_full_pool_is_said_and_passes() {
         let pool = Pool::new("receive", 64 << 10).unwrap();
+        let memory = only(&pool);
         let held = pool.take(64 << 10).unwrap();
         let mut input = Input::new(1 << 20);
         input.push(framed(10, 1)[..8].to_vec());
-        assert_eq!(input.advance(&pool), Ok(Progress::NoMemory));
+        assert_eq!(input.advance(&memory), Ok(Progress::NoMemory));
         drop(held);
-        assert_eq!(input.advance(&pool), Ok(Progress::Starving));
+        assert_eq!(input.advance(&memory), Ok(Progress::Starving));
         input.push(framed(10, 1)[8..].to_vec());
-        assert_eq!(input.advance(&pool), Ok(Progress::Frame));
+        assert_eq!(input.advance(&memory), Ok(Progress::Frame));
+    }
+
+    #[test]
+    fn frames_that_hold_the_pool_together_end_through_the_reserve() {
+        let memory = FrameMemory {
+            pool: Pool::new("receive", 512 << 10).unwrap(),
+            reserve: Pool::new("reserve", 300 << 10).unwrap(),
+        };
+        let frame = framed(300 << 10, 5);
+        let mut inputs: Vec<_> = (0..4).map(|_| Input::new(1 << 20)).collect();
+        for input in &mut inputs {
+            input.push(frame[..100 << 10].to_vec());
+            assert_eq!(input.advance(&memory), Ok(Progress::Starving));
+        }
+        assert!(memory.pool.take(4096).is_none(), "all of it is theirs");
+        for input in &mut inputs {
+            input.push(frame[100 << 10..].to_vec());
+        }
+        let mut done = 0;
+        while done < 4 {
+            let before = done;
+            for input in &mut inputs {
+                if input.advance(&memory) == Ok(Progress::Frame) {
+                    assert!(*input.frame() == frame[4..]);
+                    input.consume();
+                    done += 1;
+                }
+            }
+            assert!(done > before, "nobody can go on");
+        }
+        assert_eq!((memory.pool.used(), memory.reserve.used()), (0, 0));
     }
 }

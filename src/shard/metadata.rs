@@ -5,7 +5,7 @@
 //! Owner: the shard of the controller. The only module that appends to
 //! `__cluster_metadata`.
 
-use std::cell::{Cell, Ref, RefCell};
+use std::cell::{Ref, RefCell};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -54,7 +54,8 @@ pub struct Metadata<E: Env> {
     /// Held from a command's step until its records are applied.
     turn: Mutex<()>,
     producer_ids: RefCell<IdBlock>,
-    commands: Cell<u64>,
+    /// Partitions of the image whose logs could not be made yet.
+    missing: RefCell<Vec<(TopicId, PartitionIndex)>>,
     /// Topic keys without effect that somebody set and was told about.
     warned: RefCell<BTreeSet<&'static str>>,
 }
@@ -158,7 +159,7 @@ impl<E: Env> Metadata<E> {
             log,
             turn: Mutex::new(()),
             producer_ids: RefCell::default(),
-            commands: Cell::new(0),
+            missing: RefCell::default(),
             warned: RefCell::default(),
         })
     }
@@ -188,7 +189,7 @@ impl<E: Env> Metadata<E> {
     /// A retriable code when the records could not be made durable.
     pub async fn command(&self, command: Command) -> Result<Reply, ErrorCode> {
         let _turn = self.turn.lock().await;
-        self.commands.set(self.commands.get() + 1);
+        self.create_missing().await;
         let step = {
             let env = self.owner.env().clone();
             let mut random = move || env.random();
@@ -256,10 +257,16 @@ impl<E: Env> Metadata<E> {
             }
         }
         // Configs come after partitions in a step, so partitions wait for both.
+        let mut outcome = Ok(());
         for record in records {
             match record {
                 MetadataRecord::Partition(partition) => {
-                    self.create_log(partition.topic_id, partition.index).await?;
+                    let wanted = (partition.topic_id, partition.index);
+                    let created = self.create_log(wanted.0, wanted.1).await;
+                    if created.is_err() {
+                        self.missing.borrow_mut().push(wanted);
+                        outcome = outcome.and(created);
+                    }
                 }
                 MetadataRecord::TopicConfig { id, key, value } => {
                     if value.is_some() {
@@ -272,7 +279,17 @@ impl<E: Env> Metadata<E> {
                 _ => {}
             }
         }
-        Ok(())
+        outcome
+    }
+
+    /// Makes the logs that could not be made when their records were applied.
+    async fn create_missing(&self) {
+        let missing = std::mem::take(&mut *self.missing.borrow_mut());
+        for (id, index) in missing {
+            if self.create_log(id, index).await.is_err() {
+                self.missing.borrow_mut().push((id, index));
+            }
+        }
     }
 
     /// Says once per start that nothing comes of a key (yet).

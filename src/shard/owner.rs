@@ -136,8 +136,11 @@ pub struct Owner<E: Env> {
     by_log: RefCell<Vec<Option<Rc<OwnedPartition>>>>,
     /// Acknowledgements that are waited for.
     acks: RefCell<Slab<Waiter>>,
-    /// Fetches that wait; each registration has an entry of its own.
-    fetches: RefCell<Slab<Place>>,
+    /// Fetches that wait; each registration has an entry and a number of its
+    /// own, so that a late cancel cannot meet a stranger.
+    fetches: RefCell<Slab<(u32, Place)>>,
+    registrations: Cell<u32>,
+    lacked_memory: Cell<bool>,
     effects: RefCell<Effects>,
     durable: RefCell<Vec<(LogHandle, Offset)>>,
     appended_batches: Cell<u64>,
@@ -156,6 +159,8 @@ impl<E: Env> Owner<E> {
             by_log: RefCell::default(),
             acks: RefCell::default(),
             fetches: RefCell::default(),
+            registrations: Cell::new(0),
+            lacked_memory: Cell::new(false),
             effects: RefCell::default(),
             durable: RefCell::default(),
             appended_batches: Cell::new(0),
@@ -292,7 +297,10 @@ impl<E: Env> Owner<E> {
                             self.store_snapshot(partition, &machine, at);
                         }
                     }
-                    Err(AppendError::Full) => return Ok(Appending::NoRoom),
+                    Err(AppendError::Full) => {
+                        self.lack_memory();
+                        return Ok(Appending::NoRoom);
+                    }
                     Err(AppendError::NoSpace | AppendError::Poisoned(_)) => {
                         return Err(ErrorCode::KafkaStorageError);
                     }
@@ -347,8 +355,7 @@ impl<E: Env> Owner<E> {
             }
         }
         for wake in effects.wake.drain(..) {
-            let key = usize::try_from(wake.token.0).expect("slab keys are usize");
-            let place = self.fetches.borrow_mut().remove(key);
+            let (_, place) = self.fetches.borrow_mut().remove(registration(wake.token).0);
             self.mailbox.post(place, PendingEvent::Wake { bytes: wake.bytes });
         }
     }
@@ -387,7 +394,11 @@ impl<E: Env> Owner<E> {
         isolation: Isolation,
         report_bytes: u64,
     ) -> FetchToken {
-        let token = FetchToken(self.fetches.borrow_mut().insert(place) as u64);
+        let number = self.registrations.get().wrapping_add(1);
+        self.registrations.set(number);
+        let key = self.fetches.borrow_mut().insert((number, place));
+        let key = u32::try_from(key).expect("under 2^32 fetches wait");
+        let token = FetchToken(u64::from(number) << 32 | u64::from(key));
         partition.machine.borrow_mut().wait_for_data(token, offset, isolation, report_bytes);
         token
     }
@@ -395,16 +406,8 @@ impl<E: Env> Owner<E> {
     /// Ends a wait that has not ended.
     pub fn cancel_wait(&self, partition: &OwnedPartition, token: FetchToken) {
         if partition.machine.borrow_mut().cancel_wait(token) {
-            let key = usize::try_from(token.0).expect("slab keys are usize");
-            self.fetches.borrow_mut().remove(key);
+            self.fetches.borrow_mut().remove(registration(token).0);
         }
-    }
-
-    /// Whether a registration has not ended.
-    #[must_use]
-    pub fn is_waiting(&self, token: FetchToken) -> bool {
-        let key = usize::try_from(token.0).expect("slab keys are usize");
-        self.fetches.borrow().contains(key)
     }
 
     /// Where the reader's log parts from the partition's (checklist 52).
@@ -445,6 +448,11 @@ impl<E: Env> Owner<E> {
         partitions.iter().map(|p| p.machine.borrow_mut().expire_producers(now, expiration_ms)).sum()
     }
 
+    /// Notes that memory was short for an append or a read.
+    pub fn lack_memory(&self) {
+        self.lacked_memory.set(true);
+    }
+
     /// Batches appended since the start.
     #[must_use]
     pub fn appended_batches(&self) -> u64 {
@@ -475,10 +483,19 @@ impl<E: Env> RoundEnd for Owner<E> {
         self.advance_durable();
     }
 
+    fn lacked_memory(&self) -> bool {
+        self.lacked_memory.take()
+    }
+
     fn fatal(&self) -> Option<Fatal> {
         let (reason, detail) = self.logs.fatal()?;
         Some(Fatal::new(FatalReason::Log(reason), detail))
     }
+}
+
+/// Slab key and number of a registration.
+fn registration(token: FetchToken) -> (usize, u32) {
+    ((token.0 & u64::from(u32::MAX)) as usize, (token.0 >> 32) as u32)
 }
 
 fn put<T>(list: &mut Vec<Option<T>>, at: usize, value: T) {

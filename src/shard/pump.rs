@@ -20,45 +20,10 @@ use super::connection::{Connection, TurnEnd};
 use super::fatal::Fatal;
 use super::handler::{ConnectionHandler, Mailbox, PendingEvent, Place};
 use super::hungry::Hungry;
+use super::input::FrameMemory;
+use super::limits::{Limits, PumpCounters};
 use super::runtime::{Runtime, yield_in_place};
 use super::stop::StopSignal;
-
-/// Limits of connections, each a flag or a configuration key.
-#[derive(Clone, Debug)]
-pub struct Limits {
-    /// Largest frame in bytes (`socket.request.max.bytes`).
-    pub frame_max_bytes: usize,
-    /// Requests of one connection in flight.
-    pub in_flight_max: usize,
-    /// Encoded bytes of one connection that wait for its socket.
-    pub output_max_bytes: usize,
-    /// Requests of one connection before the next has its turn.
-    pub turn_requests_max: usize,
-    /// A connection without traffic for so long is closed
-    /// (`connections.max.idle.ms`).
-    pub idle_max: Duration,
-    /// Missing bytes of a frame from which they are received into its memory.
-    pub direct_receive_min_bytes: usize,
-    /// Longest look-again before a park (`--spin`).
-    pub spin_max: Duration,
-    /// How long answers may take to leave when the broker stops.
-    pub stop_send_max: Duration,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            frame_max_bytes: 100 << 20,
-            in_flight_max: 128,
-            output_max_bytes: 1 << 20,
-            turn_requests_max: 16,
-            idle_max: Duration::from_secs(600),
-            direct_receive_min_bytes: 16 << 10,
-            spin_max: Duration::from_micros(50),
-            stop_send_max: Duration::from_secs(2),
-        }
-    }
-}
 
 /// What a shard does when every ready connection has had its turn.
 pub trait RoundEnd: 'static {
@@ -66,23 +31,8 @@ pub trait RoundEnd: 'static {
     fn end_round(&self);
     /// Why the shard must end, when it must.
     fn fatal(&self) -> Option<Fatal>;
-}
-
-/// Counts since the start, for metrics.
-#[derive(Clone, Copy, Default, Debug)]
-pub struct PumpCounters {
-    /// Rounds.
-    pub rounds: u64,
-    /// Requests served.
-    pub requests: u64,
-    /// Parks.
-    pub parks: u64,
-    /// Connections accepted.
-    pub accepted: u64,
-    /// Connections closed for idleness.
-    pub idle_closed: u64,
-    /// Turns that found the receive pool used up.
-    pub receive_memory_short: u64,
+    /// Whether appends or reads lacked memory since the last call.
+    fn lacked_memory(&self) -> bool;
 }
 
 /// The loop of one shard.
@@ -93,7 +43,7 @@ pub struct Pump<H: ConnectionHandler, R: RoundEnd> {
     round_end: Rc<R>,
     mailbox: Mailbox,
     limits: Limits,
-    receive_pool: Pool,
+    frame_memory: FrameMemory,
     send_pool: Pool,
     stop: StopSignal,
     connections: Vec<Option<Connection<H>>>,
@@ -130,7 +80,7 @@ pub struct PumpParts<H, R> {
     /// Limits of connections.
     pub limits: Limits,
     /// Memory of frames under way.
-    pub receive_pool: Pool,
+    pub frame_memory: FrameMemory,
     /// Memory of encoded answers.
     pub send_pool: Pool,
     /// Who says when to stop.
@@ -150,7 +100,7 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
             round_end: parts.round_end,
             mailbox: parts.mailbox,
             limits: parts.limits,
-            receive_pool: parts.receive_pool,
+            frame_memory: parts.frame_memory,
             send_pool: parts.send_pool,
             stop: parts.stop,
             connections: Vec::new(),
@@ -229,7 +179,10 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
             return;
         }
         let mut served = 0;
-        let end = connection.turn(&self.handler, &self.limits, &self.receive_pool, &mut served);
+        let env = self.runtime.env();
+        let slice_over = || env.slice_over();
+        let memory = &self.frame_memory;
+        let end = connection.turn(&self.handler, &self.limits, memory, &mut served, slice_over);
         self.counters.requests += served;
         match end {
             TurnEnd::Share => self.make_ready(id),
@@ -342,7 +295,13 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
         connection.active_at = now;
         connection.sent();
         match result {
-            Ok(()) => self.flush(id, pieces),
+            Ok(()) => {
+                // What waited for room in the output or for the send pool.
+                if std::mem::take(&mut connection.blocked) {
+                    self.make_ready(id);
+                }
+                self.settle_with(id, pieces);
+            }
             Err(error) => self.close(id, &format!("send failed: {error}")),
         }
     }
@@ -351,11 +310,10 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
         let Some(slot) = self.connections.get_mut(id.index()) else { return };
         if let Some(mut connection) = slot.take_if(|c| c.id == id) {
             self.open -= 1;
-            while let Some(pending) = {
-                let seq = connection.replies.first_seq();
-                connection.replies.pop().map(|p| (seq, p))
-            } {
-                self.handler.forget(Place { conn: id, seq: pending.0 }, pending.1);
+            loop {
+                let place = Place { conn: id, seq: connection.replies.first_seq() };
+                let Some(pending) = connection.replies.pop() else { break };
+                self.handler.forget(place, pending);
             }
         }
     }
@@ -392,14 +350,22 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
 
     /// Encodes what is known, sends it, and looks whether the input can go on.
     fn settle(&mut self, id: ConnId) {
+        self.settle_with(id, Vec::new());
+    }
+
+    fn settle_with(&mut self, id: ConnId, spare: Vec<SendPiece>) {
         let Some(slot) = self.connections.get_mut(id.index()) else { return };
         let Some(connection) = slot.as_mut().filter(|c| c.id == id && !c.closing) else { return };
         connection.told = false;
-        let moved = connection.settle(&self.handler, &self.limits);
-        if moved && std::mem::take(&mut connection.blocked) {
-            self.make_ready(id);
+        match connection.settle(&self.handler, &self.limits) {
+            Ok(moved) => {
+                if moved && std::mem::take(&mut connection.blocked) {
+                    self.make_ready(id);
+                }
+                self.flush(id, spare);
+            }
+            Err(reason) => self.close(id, &reason),
         }
-        self.flush(id, Vec::new());
     }
 
     /// Hands output to the ring when no send is under way; ends a connection
@@ -476,6 +442,43 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
         for id in idle {
             self.counters.idle_closed += 1;
             self.close(id, "no traffic for connections.max.idle.ms");
+        }
+        if !self.hungry.is_empty() {
+            self.end_stalled();
+        }
+        if self.round_end.lacked_memory() {
+            self.end_slowest_reader();
+        }
+    }
+
+    /// Others wait for memory: frames that do not arrive give theirs back.
+    fn end_stalled(&mut self) {
+        let since = self.now.saturating_sub(self.limits.frame_stall_max);
+        let all = self.connections.iter().flatten();
+        let stalled: Vec<_> = all.filter(|c| c.stalls(since)).map(|c| c.id).collect();
+        for id in stalled {
+            self.counters.stalled_closed += 1;
+            self.close(id, "its unfinished frame held memory that others waited for");
+        }
+    }
+
+    /// Answers that a client does not read hold memory that others lack: the
+    /// one whose send has stood still longest is closed.
+    fn end_slowest_reader(&mut self) {
+        let since = self.now.saturating_sub(self.limits.send_stall_max);
+        let slowest = self
+            .connections
+            .iter()
+            .flatten()
+            .filter(|c| !c.closing && c.active_at < since && self.ring.is_sending(c.id))
+            .min_by_key(|c| c.active_at);
+        if let Some(id) = slowest.map(|c| c.id) {
+            self.counters.stalled_closed += 1;
+            tracing::warn!(
+                "a client that reads too slowly was closed: its answers held memory that others \
+                 lacked (raise --memory, or lower fetch.max.bytes)"
+            );
+            self.close(id, "its answers held memory that others lacked");
         }
     }
 

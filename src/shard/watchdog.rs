@@ -122,6 +122,10 @@ struct Guarded {
     progress: u64,
     moved_at: Instant,
     asked_at: Instant,
+    looked_at: Instant,
+    /// How long a pulse has been unanswered, as far as this thread ran: after a
+    /// stopped process goes on, nobody was silent meanwhile.
+    silent: Duration,
     reported: bool,
 }
 
@@ -141,16 +145,20 @@ impl Guarded {
         }
         let working =
             pulse.in_flight.load(Ordering::Relaxed) > 0 && now.duration_since(self.moved_at) < REST;
-        let silent = now.duration_since(self.asked_at);
+        let since_asked = now.duration_since(self.asked_at);
+        let since_look = now.duration_since(self.looked_at).min(2 * REST);
+        self.looked_at = now;
         let answered =
             pulse.answered.load(Ordering::Acquire) == pulse.asked.load(Ordering::Relaxed);
         if !answered {
-            let stuck = silent >= STUCK_AFTER && !self.reported;
+            self.silent += since_look;
+            let stuck = self.silent >= STUCK_AFTER && !self.reported;
             self.reported |= stuck;
-            return Look { stuck: stuck.then_some(silent), busy: true };
+            return Look { stuck: stuck.then_some(self.silent), busy: true };
         }
         self.reported = false;
-        if (still && working) || silent >= REST {
+        self.silent = Duration::ZERO;
+        if (still && working) || since_asked >= REST {
             let waker = pulse.waker();
             if let Some(waker) = waker.as_ref() {
                 self.asked_at = now;
@@ -185,6 +193,8 @@ impl Watchdog {
             progress: 0,
             moved_at: start,
             asked_at: start,
+            looked_at: start,
+            silent: Duration::ZERO,
             reported: false,
         };
         let mut guarded: Vec<_> = pulses.iter().map(guard).collect();
@@ -237,8 +247,15 @@ mod tests {
         let start = Instant::now();
         let pulse = Arc::new(Pulse::default());
         *pulse.waker() = Some(Waker::noop().clone());
-        let guarded =
-            Guarded { pulse, progress: 0, moved_at: start, asked_at: start, reported: false };
+        let guarded = Guarded {
+            pulse,
+            progress: 0,
+            moved_at: start,
+            asked_at: start,
+            looked_at: start,
+            silent: Duration::ZERO,
+            reported: false,
+        };
         (guarded, start)
     }
 
@@ -269,11 +286,15 @@ mod tests {
     }
 
     #[test]
-    fn silence_is_reported_once() {
+    fn silence_is_reported_once_and_only_while_this_thread_ran() {
         let (mut shard, start) = guarded();
         shard.look(start + REST);
-        assert!(shard.look(start + STUCK_AFTER).stuck.is_none());
-        assert!(shard.look(start + REST + STUCK_AFTER).stuck.is_some());
-        assert!(shard.look(start + 2 * STUCK_AFTER).stuck.is_none());
+        assert!(shard.look(start + 2 * STUCK_AFTER).stuck.is_none(), "the process was stopped");
+        let mut reports = 0;
+        for tick in 1..=200 {
+            let now = start + 2 * STUCK_AFTER + tick * REST;
+            reports += u32::from(shard.look(now).stuck.is_some());
+        }
+        assert_eq!(reports, 1);
     }
 }

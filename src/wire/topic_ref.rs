@@ -33,6 +33,11 @@ impl<'a> TopicRef<'a> {
             return Ok(Self::Id(TopicId(reader.uuid()?)));
         }
         let name = reader.str_lossy(flexible)?;
+        // Bytes that are no UTF-8 grow, and a session may answer in a version
+        // with shorter lengths: what cannot be repeated is refused here.
+        if let Some(long) = name.as_ref().filter(|name| name.len() > i16::MAX as usize) {
+            return Err(WireError::TooLong(long.len()));
+        }
         name.map(Self::Name).ok_or(WireError::UnexpectedNull { field, version })
     }
 

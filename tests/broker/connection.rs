@@ -192,3 +192,38 @@ fn c23_authorized_operations_are_for_those_who_ask() {
         }
     }
 }
+
+#[test]
+fn c9_frames_that_together_exceed_the_memory_do_not_wait_for_each_other() {
+    const CONNECTIONS: usize = 16;
+    let broker = Broker::start();
+    let mut other = broker.connect();
+    create(&mut other, topic("t", 1));
+    let body = produce_request(-1, "t", &[(0, batch(1, 1_000_000))]).encode(9).unwrap();
+    let whole = frame(ApiKey::Produce, 9, 1, "test", &body);
+    // All have begun before any can end: together they want four times the pool.
+    let (first, rest) = whole.split_at(600_000);
+    let mut clients: Vec<_> = (0..CONNECTIONS).map(|_| broker.connect()).collect();
+    let answered: Vec<bool> = std::thread::scope(|scope| {
+        let started: Vec<_> = clients
+            .iter_mut()
+            .map(|client| {
+                scope.spawn(|| {
+                    client.send_bytes(first);
+                    client.send_bytes(rest);
+                    client.receive().is_some()
+                })
+            })
+            .collect();
+        started.into_iter().map(|thread| thread.join().expect("answered or closed")).collect()
+    });
+    let answered = answered.into_iter().filter(|answered| *answered).count();
+    assert!(answered > 0);
+    let taken = end(&mut other, "t", 0);
+    assert!(taken >= i64::try_from(answered).unwrap());
+    let mut again = broker.connect();
+    for round in 0..3 {
+        again.ask_body(ApiKey::Produce, 9, &body);
+        assert_eq!(end(&mut other, "t", 0), taken + 1 + round);
+    }
+}

@@ -14,8 +14,8 @@ use millstream::io::ring::{ConnId, RingConfig};
 use millstream::io::{Env, Pool, Task};
 use millstream::shard::runtime::{RuntimeConfig, ShardThread, launch};
 use millstream::shard::{
-    ConnectionHandler, Fatal, Limits, Mailbox, Output, PendingEvent, Place, Pump, PumpParts,
-    RoundEnd, Stopper, Verdict, stop_pair,
+    ConnectionHandler, Fatal, FrameMemory, Limits, Mailbox, Output, PendingEvent, Place, Pump,
+    PumpParts, RoundEnd, Stopper, Verdict, stop_pair,
 };
 
 #[derive(Clone, Default)]
@@ -102,9 +102,9 @@ impl<E: Env> ConnectionHandler for Echo<E> {
         true
     }
 
-    fn encode(&self, (): &mut (), pending: Pending, out: &mut Output) -> bool {
+    fn encode(&self, (): &mut (), pending: Pending, out: &mut Output) -> Result<bool, String> {
         match pending {
-            Pending::Ready(bytes) => out.write(&bytes),
+            Pending::Ready(bytes) => Ok(out.write(&bytes)),
             Pending::Task => unreachable!("not ready"),
         }
     }
@@ -119,6 +119,10 @@ impl RoundEnd for NoLogs {
 
     fn fatal(&self) -> Option<Fatal> {
         None
+    }
+
+    fn lacked_memory(&self) -> bool {
+        false
     }
 }
 
@@ -165,7 +169,10 @@ impl Shard {
                 round_end,
                 mailbox,
                 limits,
-                receive_pool,
+                frame_memory: FrameMemory {
+                    pool: receive_pool,
+                    reserve: Pool::new("frames", 64 << 20).unwrap(),
+                },
                 send_pool,
                 stop,
             });
