@@ -49,7 +49,6 @@ pub struct Pump<H: ConnectionHandler, R: RoundEnd> {
     connections: Vec<Option<Connection<H>>>,
     open: usize,
     ready: VecDeque<ConnId>,
-    /// Connections whose turn found no memory.
     hungry: Hungry<ConnId>,
     /// Connections that events of this round were delivered to.
     told: Vec<ConnId>,
@@ -318,8 +317,7 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
         }
     }
 
-    /// Delivers events to requests in flight until there are none; only then do
-    /// the connections go on, so that all their answers leave in one send.
+    /// Delivers all events; then all answers of a connection leave in one send.
     fn deliver(&mut self) {
         while !self.mailbox.is_empty() {
             let mut events = std::mem::take(&mut self.delivered);
