@@ -51,7 +51,6 @@ pub struct Pump<H: ConnectionHandler, R: RoundEnd> {
     connections: Vec<Option<Connection<H>>>,
     open: usize,
     ready: VecDeque<ConnId>,
-    /// Connections whose turn found no memory.
     hungry: Hungry<ConnId>,
     /// One of them for want of memory for its frame.
     frames_short: bool,
@@ -329,8 +328,7 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
         }
     }
 
-    /// Delivers events to requests in flight until there are none; only then do
-    /// the connections go on, so that all their answers leave in one send.
+    /// Delivers all events; then all answers of a connection leave in one send.
     fn deliver(&mut self) {
         while !self.mailbox.is_empty() {
             let mut events = std::mem::take(&mut self.delivered);
