@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use rkyv::{Archive, Deserialize, Serialize};
 
-use super::error::{Error, FatalReason, Result};
+use super::error::{Error, FatalReason, Result, is_no_descriptor};
 use crate::io::{Env, FileSystem as _};
 use crate::model::Offset;
 use crate::model::planted::{Bug, armed};
@@ -112,7 +112,10 @@ pub(crate) async fn store<E: Env>(
     env.fs().write(&temporary, checkpoint.encode()).await.map_err(failed)?;
     env.fs().rename(&temporary, &path).await.map_err(failed)?;
     if !armed(Bug::NoDirectorySync) {
-        env.fs().sync_dir(dir).await.map_err(|e| Error::fatal(FatalReason::Sync, dir, &e))?;
+        env.fs().sync_dir(dir).await.map_err(|e| match is_no_descriptor(&e) {
+            true => Error::io(dir, e),
+            false => Error::fatal(FatalReason::Sync, dir, &e),
+        })?;
     }
     Ok(())
 }

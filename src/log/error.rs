@@ -127,6 +127,11 @@ impl Error {
         }
     }
 
+    /// Whether the same operation may succeed later.
+    pub(crate) fn passes(&self) -> bool {
+        matches!(self, Self::NoSpace { .. } | Self::NoMemory(_))
+    }
+
     /// The reason, when the process has to end.
     #[must_use]
     pub fn fatal_reason(&self) -> Option<FatalReason> {
@@ -141,6 +146,11 @@ impl Error {
 pub(crate) fn is_no_space(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ENOSPC | libc::EDQUOT | libc::EMFILE | libc::ENFILE))
         || error.kind() == io::ErrorKind::StorageFull
+}
+
+/// Whether there was no descriptor for the operation, which did not begin.
+pub(crate) fn is_no_descriptor(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE))
 }
 
 /// What `append` answers when it takes nothing.

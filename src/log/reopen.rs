@@ -16,23 +16,27 @@ use crate::model::Offset;
 
 impl<E: Env> Shared<E> {
     /// Opens the segment `base` and the closed ones after it. The caller has
-    /// marked the log busy. `true` when there was something to open.
-    pub(crate) async fn reopen(self: &Rc<Self>, handle: LogHandle, base: Offset) -> Result<bool> {
-        let mut any = false;
+    /// marked the log busy. Sets `any` when there was something to open.
+    pub(crate) async fn reopen(
+        self: &Rc<Self>,
+        handle: LogHandle,
+        base: Offset,
+        any: &mut bool,
+    ) -> Result<()> {
         loop {
             let last = {
                 let state = self.state.borrow();
                 let log = state.log(handle).ok_or(Error::Gone)?;
                 log.closed.range(base..).next_back().map(|(base, s)| (*base, *s))
             };
-            let Some((closed, segment)) = last else { return Ok(any) };
+            let Some((closed, segment)) = last else { return Ok(()) };
             let end = Mark { offset: segment.end, pos: segment.len };
             let open = self.walk_closed(handle, closed, end).await?;
             let mut state = self.state.borrow_mut();
             let log = state.log_mut(handle).ok_or(Error::Gone)?;
             log.closed.remove(&closed);
             log.open.push_front(open);
-            any = true;
+            *any = true;
         }
     }
 

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use smallvec::SmallVec;
 
 use super::config::BLOCK;
-use super::error::{Error, FatalReason, Result};
+use super::error::{Error, FatalReason, Result, is_no_descriptor};
 use super::files_lru::FileKey;
 use super::segment::index::IndexBytes;
 use super::segment::names::{self, Kind};
@@ -79,8 +79,11 @@ impl<E: Env> Shared<E> {
         }
         match self.env.fs().sync_dir(dir).await {
             Ok(()) => Ok(()),
-            // A log was deleted meanwhile; the disk did not lie.
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Err(Error::io(dir, e)),
+            // A log was deleted meanwhile, or descriptors ran out before the
+            // directory was open: the disk did not lie.
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound || is_no_descriptor(&e) => {
+                Err(Error::io(dir, e))
+            }
             Err(e) => Err(Error::fatal(FatalReason::Sync, dir, &e)),
         }
     }
@@ -89,6 +92,11 @@ impl<E: Env> Shared<E> {
     pub(crate) fn gone_or<T>(&self, handle: LogHandle, result: Result<T>) -> Result<T> {
         let gone = self.state.borrow().log(handle).is_none();
         if gone && result.is_err() { Err(Error::Gone) } else { result }
+    }
+
+    /// Truncations that a log has seen.
+    pub(crate) fn round(&self, handle: LogHandle) -> Option<u32> {
+        self.state.borrow().log(handle).map(|log| log.round)
     }
 
     /// What was read of a log that was deleted meanwhile may be a successor's
@@ -112,6 +120,10 @@ impl<E: Env> Shared<E> {
             let state = self.state.borrow();
             let log = state.log(handle).ok_or(Error::Gone)?;
             match log.segment(base) {
+                // A truncation came between the caller's look and this.
+                Some(open) if open.end_pos < to => {
+                    return Err(Error::OutOfRange(open.end_offset));
+                }
                 Some(open) => {
                     let split = open.head().clamp(from, to);
                     if split < to {

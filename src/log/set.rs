@@ -216,8 +216,14 @@ impl<E: Env> LogSet<E> {
 
     /// Does what `read` could not do from memory.
     pub async fn read_cold(&self, read: ColdRead) -> Result<Slices> {
-        let found = self.shared.read_cold(read).await;
-        self.shared.unless_gone(read.handle, found)
+        loop {
+            let round = self.shared.round(read.handle);
+            let found = self.shared.read_cold(read).await;
+            // A truncation beyond the bound may take away what was looked at.
+            if found.is_ok() || round == self.shared.round(read.handle) {
+                return self.shared.unless_gone(read.handle, found);
+            }
+        }
     }
 
     /// First record below `upper` with a timestamp of at least `timestamp`.
@@ -227,8 +233,13 @@ impl<E: Env> LogSet<E> {
         timestamp: Timestamp,
         upper: Offset,
     ) -> Result<Option<TimestampOffset>> {
-        let found = self.shared.offset_for_timestamp(handle, timestamp, upper).await;
-        self.shared.unless_gone(handle, found)
+        loop {
+            let round = self.shared.round(handle);
+            let found = self.shared.offset_for_timestamp(handle, timestamp, upper).await;
+            if found.is_ok() || round == self.shared.round(handle) {
+                return self.shared.unless_gone(handle, found);
+            }
+        }
     }
 
     /// Drops everything from `to` on (a batch boundary, not below the high

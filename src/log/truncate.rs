@@ -4,6 +4,7 @@
 use std::rc::Rc;
 
 use super::checkpoint::Floor;
+use super::config::DurabilityClass;
 use super::error::{Error, Result};
 use super::journal::frame::{FrameHeader, FrameKind};
 use super::read::head_in;
@@ -78,12 +79,50 @@ impl<E: Env> Shared<E> {
         }
     }
 
+    /// Until it is done: half a truncation is nothing that a caller could take
+    /// back, and what stands in its way passes.
     async fn truncate_held(
         self: &Rc<Self>,
         handle: LogHandle,
         to: Offset,
         epoch: LeaderEpoch,
     ) -> Result<()> {
+        let mut reopened = false;
+        let dropped = loop {
+            match self.prepare_and_cut(handle, to, epoch, &mut reopened).await {
+                Err(error) if error.passes() => self.wait_out(&error).await?,
+                other => break other?,
+            }
+        };
+        let class = self.state.borrow().log(handle).map(super::state::Log::class);
+        let class = class.ok_or(Error::Gone)?;
+        self.settle(class).await?;
+        if class == DurabilityClass::Os {
+            // Producer snapshots are synced: those of the records to come must
+            // not outlive, in a loss of power, the frame that this cut is.
+            self.sync_page_cache_journal().await?;
+        }
+        loop {
+            match self.remove_segments(handle, &dropped).await {
+                Err(error) if error.passes() => self.wait_out(&error).await?,
+                other => return other,
+            }
+        }
+    }
+
+    async fn wait_out(&self, error: &Error) -> Result<()> {
+        tracing::warn!(%error, "a truncation waits");
+        self.env.sleep(self.config.no_space_retry).await;
+        self.check()
+    }
+
+    async fn prepare_and_cut(
+        self: &Rc<Self>,
+        handle: LogHandle,
+        to: Offset,
+        epoch: LeaderEpoch,
+        reopened: &mut bool,
+    ) -> Result<Vec<Offset>> {
         self.drop_snapshots_after(handle, to).await?;
         let (base, segment_end) = self.segment_of(handle, to)?;
         let mark = if to == base {
@@ -95,18 +134,15 @@ impl<E: Env> Shared<E> {
         let cut_block = block_of(mark.pos);
         // A frame may have put the floor into a later segment: then only a
         // `TAIL` takes it back.
-        let reopened = self.reopen(handle, base).await?;
+        self.reopen(handle, base, reopened).await?;
         let written = self.open_segment(handle, base, |s| s.written)?;
-        let tail = if reopened || written > cut_block {
+        let tail = if *reopened || written > cut_block {
             Some(self.tail_at(handle, base, cut_block, mark).await?)
         } else {
             None
         };
         let regrown = self.batches_after_entry(handle, base, mark).await?;
-        let dropped = self.cut(handle, base, mark, epoch, tail, &regrown).await?;
-        let class = self.state.borrow().log(handle).map(super::state::Log::class);
-        self.settle(class.ok_or(Error::Gone)?).await?;
-        self.remove_segments(handle, &dropped).await
+        self.cut(handle, base, mark, epoch, tail, &regrown).await
     }
 
     /// Floor and bytes for a `TAIL` that ends at `mark`, its segment synced up

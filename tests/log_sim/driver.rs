@@ -88,8 +88,6 @@ pub(crate) struct Part {
     pub(crate) machine: Partition,
     /// Somebody truncates it.
     pub(crate) busy: bool,
-    /// To where: progress beyond is of records that are going away.
-    limit: Option<Offset>,
 }
 
 /// One running shard.
@@ -142,7 +140,6 @@ impl Shard {
             let Some((id, part)) = parts.iter_mut().find(|(_, p)| p.handle == handle) else {
                 continue;
             };
-            let upto = part.limit.map_or(upto, |limit| upto.min(limit));
             self.shared.model.borrow_mut().log(*id).durable(upto.0);
             let mut effects = self.effects.borrow_mut();
             part.machine.durable(upto, &mut effects);
@@ -195,7 +192,7 @@ impl Shard {
 
     /// Puts a recovered or created log into service.
     pub(crate) fn serve(&self, id: LogId, handle: LogHandle, init: PartitionInit) {
-        let part = Part { handle, machine: Partition::new(init), busy: false, limit: None };
+        let part = Part { handle, machine: Partition::new(init), busy: false };
         self.parts.borrow_mut().insert(id, part);
     }
 
@@ -285,7 +282,7 @@ impl Shard {
         self.shared.tell(|| format!("append log {id} refused: {refusal}"));
         match refusal {
             AppendError::Full => {}
-            AppendError::NoSpace if self.shared.plan.trouble == Trouble::Full => {}
+            AppendError::NoSpace if self.shared.plan.trouble.passes() => {}
             AppendError::Poisoned(_) if self.shared.plan.trouble == Trouble::IoError => {
                 self.dead.set(true);
             }
@@ -323,7 +320,7 @@ impl Shard {
         match self.shared.plan.trouble {
             Trouble::None => false,
             Trouble::IoError => true,
-            Trouble::Full => matches!(error, Error::NoSpace { .. }),
+            Trouble::Full | Trouble::NoDescriptors => matches!(error, Error::NoSpace { .. }),
         }
     }
 
@@ -369,7 +366,6 @@ impl Shard {
             let mut effects = self.effects.borrow_mut();
             part.machine.truncate(Offset(to), &mut effects);
             part.busy = true;
-            part.limit = Some(Offset(to));
             drop(model);
             self.apply(id, part, &mut effects);
             (part.handle, to, epoch)
@@ -377,13 +373,10 @@ impl Shard {
         self.shared.tell(|| format!("truncate log {id} to {to}, epoch {epoch}"));
         let done = self.set.truncate(handle, Offset(to), epoch).await;
         if self.check(done) {
-            // What was reported before the cut is stale.
-            self.round();
             let mut parts = self.parts.borrow_mut();
             let part = parts.get_mut(&id).expect("a busy log stays");
             part.machine.lead(epoch);
             part.busy = false;
-            part.limit = None;
             self.shared.tell(|| format!("truncated log {id}"));
         }
     }

@@ -2,7 +2,8 @@
 //! a clean stop, each start judged.
 
 use std::cell::{Cell, RefCell};
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -50,6 +51,7 @@ pub(crate) fn run(seed: u64, story: Rc<RefCell<Vec<String>>>) -> (Events, u64) {
     shared.tell(|| format!("{:?}", shared.plan));
     let mut sim = Sim::new(rng.next_u64());
     let incarnations = shared.plan.incarnations;
+    let started = RefCell::default();
     for round in 0..=incarnations {
         let last = round == incarnations;
         let lifetime = if last { None } else { plan::lifetime(&mut rng) };
@@ -57,7 +59,7 @@ pub(crate) fn run(seed: u64, story: Rc<RefCell<Vec<String>>>) -> (Events, u64) {
         shared.tell(|| format!("-- start {round}, lives {lifetime:?} steps, trouble {trouble:?}"));
         make_trouble(&sim, trouble, &mut rng);
         sim.crash_after(Some(lifetime.unwrap_or(STEPS_MAX)));
-        let outcome = sim.run(incarnation(sim.env(), &shared, &sim, last));
+        let outcome = sim.run(incarnation(sim.env(), &shared, &sim, &started, last));
         sim.crash_after(None);
         shared.tell(|| format!("-- ended: {outcome:?}"));
         if let Err(stop) = outcome {
@@ -65,6 +67,11 @@ pub(crate) fn run(seed: u64, story: Rc<RefCell<Vec<String>>>) -> (Events, u64) {
             assert_eq!(stop, millstream::io::sim::Stop::CrashPoint, "nothing moves any more");
         }
         let kind = plan::crash_kind(&mut rng);
+        let recycled = !page_cache_journals(&sim).is_superset(&started.borrow());
+        started.borrow_mut().clear();
+        if recycled {
+            shared.model.borrow_mut().logs.values_mut().for_each(|log| log.recycled());
+        }
         let injected = sim.faults(NODE, |f| {
             f.clear();
             f.injected()
@@ -87,9 +94,21 @@ pub(crate) fn run(seed: u64, story: Rc<RefCell<Vec<String>>>) -> (Events, u64) {
     (events, sim.trace_hash())
 }
 
+/// The lives of journal files of class `os`: path and sequence.
+type Journals = BTreeSet<(PathBuf, Vec<u8>)>;
+
+fn page_cache_journals(sim: &Sim) -> Journals {
+    let files = sim.files(NODE).into_iter();
+    files
+        .filter(|(path, _)| path.to_string_lossy().contains("/os-"))
+        .map(|(path, bytes)| (path, bytes.get(16..24).unwrap_or_default().to_vec()))
+        .collect()
+}
+
 fn make_trouble(sim: &Sim, trouble: Trouble, rng: &mut Rng) {
     match trouble {
-        Trouble::None => {}
+        // Descriptors run out after the start only.
+        Trouble::None | Trouble::NoDescriptors => {}
         Trouble::Full => {
             // What is there stays writable; little else fits for a while.
             let used: u64 = sim.files(NODE).iter().map(|(_, bytes)| bytes.len() as u64).sum();
@@ -106,7 +125,13 @@ fn make_trouble(sim: &Sim, trouble: Trouble, rng: &mut Rng) {
 }
 
 /// One life: recover, judge, work, maybe stop cleanly.
-async fn incarnation(env: SimEnv, shared: &Shared, sim: &Sim, last: bool) -> End {
+async fn incarnation(
+    env: SimEnv,
+    shared: &Shared,
+    sim: &Sim,
+    started: &RefCell<Journals>,
+    last: bool,
+) -> End {
     let dir = plan::data_dir();
     env.fs().create_dir_all(&dir).await.expect("an empty disk takes a directory");
     if env.fs().sync_dir(Path::new("/")).await.is_err() {
@@ -123,6 +148,7 @@ async fn incarnation(env: SimEnv, shared: &Shared, sim: &Sim, last: bool) -> End
             return End::Fatal;
         }
     };
+    *started.borrow_mut() = page_cache_journals(sim);
     let shard = Shard::new(env.clone(), set, shared.clone());
     take_over(&shard, &known, &recovered);
     env.spawn(shard.clone().pump()).detach();
@@ -151,17 +177,24 @@ async fn incarnation(env: SimEnv, shared: &Shared, sim: &Sim, last: bool) -> End
         })
         .detach();
     }
-    let full_until = env.monotonic() + Duration::from_millis(200);
+    if shared.plan.trouble == Trouble::NoDescriptors {
+        let rate = 1 + shared.below(300) as u32;
+        sim.faults(NODE, |f| f.rate(FaultOp::Open, "", rate, libc::EMFILE));
+    }
+    let passes = env.monotonic() + Duration::from_millis(200);
     while left.get() > 0 {
         env.sleep(Duration::from_millis(1)).await;
-        if env.monotonic() > full_until {
-            sim.faults(NODE, |f| f.set_capacity(None));
+        if env.monotonic() > passes && shared.plan.trouble.passes() {
+            sim.faults(NODE, |f| f.clear());
         }
     }
     if shard.dead.get() {
         return End::Fatal;
     }
-    if shared.chance(400) && shared.plan.trouble != Trouble::Full {
+    if shared.chance(400) {
+        if shared.plan.trouble.passes() {
+            sim.faults(NODE, |f| f.clear());
+        }
         return close(&shard, sim).await;
     }
     End::Running

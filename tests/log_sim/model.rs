@@ -54,8 +54,9 @@ pub(crate) struct LogModel {
     pub(crate) start: (i64, i64),
     /// A power cut met this log although it promised nothing against one.
     weak: bool,
-    /// Everything below survives a power cut whatever the class: the log was
-    /// stopped cleanly here and has not been started again.
+    /// Everything below survives a power cut whatever the class: a start ended
+    /// here and no journal of class `os` has been used again since, or the log
+    /// was stopped cleanly here.
     floor: i64,
     /// The last thing that happened to it was a clean stop.
     pub(crate) closed: bool,
@@ -137,6 +138,14 @@ impl LogModel {
         self.closed = true;
     }
 
+    /// Journal files of class `os` that the last start made have been used
+    /// again or deleted: what they held may not be on the medium elsewhere.
+    pub(crate) fn recycled(&mut self) {
+        if !self.closed {
+            self.floor = 0;
+        }
+    }
+
     pub(crate) fn crashed(&mut self, kind: Crash) {
         if kind == Crash::Power && self.known.class == DurabilityClass::Os {
             self.weak = true;
@@ -172,7 +181,7 @@ impl LogModel {
         self.others = possible;
         self.must = end;
         self.acked = [end; 2];
-        self.floor = 0;
+        self.floor = end;
         self.closed = false;
         self.start = (start, start);
         self.weak = false;
@@ -225,20 +234,25 @@ impl LogModel {
         format!("found {found:?}, wanted {wanted:?}")
     }
 
-    /// Producer state is what the list says; of a producer all of whose
-    /// batches are before the log start, it may also know nothing, as in Kafka.
+    /// Producer state is what the list says, but for older batches than the
+    /// newest, which a snapshot does not hold; of a producer all of whose
+    /// batches are before the log start, it may also know nothing. Both are so
+    /// in Kafka.
     pub(crate) fn producers_are(&self, found: &ProducerStates) {
         let wanted = self.producers();
         for producer in (0..3).map(|i| ProducerId(self.known.log_id.0 as i64 * 10 + i)) {
-            let latest =
-                |s: &ProducerStates| s.get(producer).map(|e| (e.epoch, e.last_batch().copied()));
-            let forgotten = latest(found).is_none() && self.is_forgotten(producer);
+            let state = |s: &ProducerStates| {
+                s.get(producer).map(|e| (e.epoch, e.batches().to_vec())).unwrap_or_default()
+            };
+            let ((epoch, batches), (wanted_epoch, wanted)) = (state(found), state(&wanted));
+            let forgotten = batches.is_empty() && self.is_forgotten(producer);
+            let complete = batches.is_empty() == wanted.is_empty()
+                && epoch == wanted_epoch
+                && wanted.ends_with(&batches);
             assert!(
-                forgotten || latest(found) == latest(&wanted),
-                "{}: state of {producer} is {:?}, the log says {:?}",
+                forgotten || complete,
+                "{}: state of {producer} is {epoch:?} {batches:?}, the log says {wanted_epoch:?} {wanted:?}",
                 self.name(),
-                latest(found),
-                latest(&wanted)
             );
         }
     }

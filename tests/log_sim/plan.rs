@@ -25,6 +25,15 @@ pub(crate) enum Trouble {
     IoError,
     /// The disk is full for a while: appends are refused, nothing is lost.
     Full,
+    /// Opens fail for want of descriptors for a while, as above.
+    NoDescriptors,
+}
+
+impl Trouble {
+    /// Whether it goes away while the process runs.
+    pub(crate) fn passes(self) -> bool {
+        matches!(self, Self::Full | Self::NoDescriptors)
+    }
 }
 
 /// The settings of one history.
@@ -49,9 +58,10 @@ pub(crate) struct Plan {
 impl Plan {
     pub(crate) fn draw(rng: &mut Rng) -> Self {
         let mix = [Mix::Small, Mix::Large, Mix::Mixed, Mix::Mixed][rng.index(4)];
-        let trouble = match rng.below(20) {
-            0 => Trouble::IoError,
-            1 => Trouble::Full,
+        let trouble = match rng.below(40) {
+            0 | 1 => Trouble::IoError,
+            2 | 3 => Trouble::Full,
+            4 => Trouble::NoDescriptors,
             _ => Trouble::None,
         };
         Self {

@@ -13,7 +13,7 @@ use super::frame::part;
 use super::group::FileIdentity;
 use crate::io::{ChunkSlice, Env, File as _, FileSystem as _, OpenMode, Pool};
 use crate::log::config::{BLOCK, DurabilityClass};
-use crate::log::error::{Error, FatalReason, Result};
+use crate::log::error::{Error, FatalReason, Result, is_no_descriptor};
 use crate::log::set::LogHandle;
 use crate::model::Offset;
 use crate::model::planted::{Bug, armed};
@@ -139,7 +139,10 @@ pub(crate) async fn make<E: Env>(
         file
     };
     write_header(&file, &path, pool, &header).await?;
-    fs.sync_dir(dir).await.map_err(|e| Error::fatal(FatalReason::Sync, dir, &e))?;
+    fs.sync_dir(dir).await.map_err(|e| match is_no_descriptor(&e) {
+        true => Error::io(dir, e),
+        false => Error::fatal(FatalReason::Sync, dir, &e),
+    })?;
     Ok(JournalFile { file, path, header, pos: BLOCK, first_number: None, logs: AHashMap::new() })
 }
 
