@@ -122,7 +122,7 @@ impl<E: Env> Shared<E> {
         let mut walk =
             Walk::new(&self.env, &file, &self.config.pools.cold, at, in_file).reading(LOCATE_BYTES);
         while walk.at.pos + (HEADER_LEN as u64) <= in_file {
-            let Some(head) = walk.header_only().await else {
+            let Some(head) = walk.header_only().await? else {
                 return Err(self.corrupt(handle, base, walk.at));
             };
             if head.end() > offset {

@@ -168,7 +168,7 @@ impl<E: Env> Scan<'_, E> {
         let env = &self.shared.env;
         let mut walk = Walk::new(env, file, &self.shared.config.pools.cold, at, at.pos + BLOCK);
         let head = match walk.header_only().await {
-            Some(head) if head.end().0 - 1 - base.0 == i64::from(last.relative) => head,
+            Ok(Some(head)) if head.end().0 - 1 - base.0 == i64::from(last.relative) => head,
             _ => return Ok(start),
         };
         // The walk adds the last entry's batch again, which makes no new entry.

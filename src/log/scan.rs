@@ -83,10 +83,11 @@ impl<'a, E: Env, F: File> Walk<'a, E, F> {
         Ok(Some((head, bytes)))
     }
 
-    /// Header of the batch here, when one is, wherever the batch ends.
-    pub(crate) async fn header_only(&mut self) -> Option<BatchHead> {
-        let bytes = self.bytes(HEADER_LEN as u64).await.ok()?;
-        BatchHead::of(&bytes)
+    /// Header of the batch here, when one is, wherever the batch ends. A read
+    /// that failed says nothing about what is there.
+    pub(crate) async fn header_only(&mut self) -> Result<Option<BatchHead>> {
+        let bytes = self.bytes(HEADER_LEN as u64).await?;
+        Ok(BatchHead::of(&bytes))
     }
 
     /// All bytes of the batch here.
