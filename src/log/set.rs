@@ -243,7 +243,9 @@ impl<E: Env> LogSet<E> {
     }
 
     /// Drops everything from `to` on (a batch boundary, not below the high
-    /// watermark) and starts `epoch` there.
+    /// watermark) and starts `epoch` there. Waits for space and memory. After
+    /// an error other than `Gone` the log is as it was, while the partition has
+    /// let go of the records: the process has to end.
     pub async fn truncate(&self, handle: LogHandle, to: Offset, epoch: LeaderEpoch) -> Result<()> {
         let done = self.shared.truncate(handle, to, epoch).await;
         self.shared.gone_or(handle, done)

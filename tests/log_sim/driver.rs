@@ -132,6 +132,9 @@ impl Shard {
 
     /// One round: flush, then pass on what became durable.
     fn round(&self) {
+        if self.dead.get() {
+            return;
+        }
         self.set.flush();
         let mut progress = Vec::new();
         self.set.drain_durable(&mut progress);
@@ -378,6 +381,9 @@ impl Shard {
             part.machine.lead(epoch);
             part.busy = false;
             self.shared.tell(|| format!("truncated log {id}"));
+        } else if self.parts.borrow().contains_key(&id) {
+            // The partition has let go of what the log still holds: the end.
+            self.dead.set(true);
         }
     }
 

@@ -10,6 +10,8 @@ use crate::io::sim::{Crash, NodeIndex, Sim, SimEnv};
 use crate::model::{LeaderEpoch, LogId, Offset, PartitionIndex, ShardId, Timestamp, TopicId};
 use crate::record::{BatchBuilder, BatchView, Compression, NewRecord};
 
+mod truncation;
+
 fn config() -> LogSetConfig {
     let pool = |name, bytes| Pool::new(name, bytes).unwrap();
     let pools = LogPools {
