@@ -15,19 +15,15 @@ use millstream::io::ring::RingConfig;
 use millstream::log::{
     DurabilityClass, KnownLog, LogConfig, LogHandle, LogPools, LogSet, LogSetConfig, ReadOutcome,
 };
-use millstream::model::{
-    LeaderEpoch, LogId, Offset, PartitionIndex, ShardId, Timestamp, TopicId,
-};
+use millstream::model::{LeaderEpoch, LogId, Offset, PartitionIndex, ShardId, Timestamp, TopicId};
 use millstream::record::{BatchBuilder, BatchView, Compression, NewRecord};
 use millstream::shard::runtime::{Runtime, RuntimeConfig, launch};
 
 type Set = LogSet<GlommioEnv>;
 
 fn directory() -> tempfile::TempDir {
-    let base = std::env::var_os("MILLSTREAM_BENCH_DIR").map_or_else(
-        || PathBuf::from(env!("CARGO_TARGET_TMPDIR")),
-        PathBuf::from,
-    );
+    let base = std::env::var_os("MILLSTREAM_BENCH_DIR")
+        .map_or_else(|| PathBuf::from(env!("CARGO_TARGET_TMPDIR")), PathBuf::from);
     tempfile::Builder::new().prefix("millstream-bench").tempdir_in(base).unwrap()
 }
 
@@ -57,8 +53,7 @@ async fn open(runtime: &Runtime, dir: PathBuf, class: DurabilityClass) -> (Set, 
         config: LogConfig::default(),
     };
     let config = LogSetConfig::new(dir, ShardId(0), pools);
-    let (set, found) =
-        LogSet::recover(runtime.env().clone(), config, &[known]).await.unwrap();
+    let (set, found) = LogSet::recover(runtime.env().clone(), config, &[known]).await.unwrap();
     (set, found[0].handle)
 }
 

@@ -41,12 +41,7 @@ impl<E: Env> Shared<E> {
     }
 
     /// A closed segment as an open one, its index made anew.
-    async fn walk_closed(
-        &self,
-        handle: LogHandle,
-        base: Offset,
-        end: Mark,
-    ) -> Result<OpenSegment> {
+    async fn walk_closed(&self, handle: LogHandle, base: Offset, end: Mark) -> Result<OpenSegment> {
         let interval = {
             let state = self.state.borrow();
             state.log(handle).ok_or(Error::Gone)?.known.config.index_interval_bytes

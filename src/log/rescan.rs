@@ -42,7 +42,11 @@ pub(crate) struct Scan<'a, E: Env> {
 
 impl<E: Env> Scan<'_, E> {
     /// Walks what has to be walked; returns the active segment.
-    pub(crate) async fn all(&mut self, segments: &Segments, replay: &Replay) -> Result<OpenSegment> {
+    pub(crate) async fn all(
+        &mut self,
+        segments: &Segments,
+        replay: &Replay,
+    ) -> Result<OpenSegment> {
         let floor = Offset(self.trusted.segment);
         for (base, segment) in &segments.closed {
             let end = Mark { offset: segment.end, pos: segment.len };
