@@ -104,7 +104,7 @@ mod tests {
     fn a_made_journal_is_replayed() {
         let reset = FrameHeader::bare(FrameKind::Reset, LogId(1), crate::model::LeaderEpoch(2));
         let data = FrameHeader { kind: FrameKind::Data, ..reset };
-        let bytes = [data.encode(), reset.encode(), [0; FRAME_HEADER], data.encode()].concat();
+        let bytes = [data.encode(), [0; FRAME_HEADER], data.encode(), reset.encode()].concat();
         assert_eq!(replay_bytes(&journal_of(&bytes)), 3);
         assert_eq!(replay_bytes(&bytes), 0);
     }

@@ -31,6 +31,9 @@ pub(crate) async fn rebuild<E: Env>(
     let shared = recovery.set.shared.clone();
     let dir = shared.config.data_dir.join(known.dir_name());
     make_dir(&shared, &dir, known).await?;
+    // What a killed process has created is visible and yet may be durable or not.
+    shared.sync_dir_later(&dir);
+    shared.sync_dir_later(&shared.config.data_dir);
     check_extents(recovery, &dir, &mut replay).await?;
     let mut rewriter = Rewriter::new(&shared, &dir, replay.floor);
     for piece in &replay.pieces {

@@ -285,7 +285,7 @@ impl Shard {
         self.shared.tell(|| format!("append log {id} refused: {refusal}"));
         match refusal {
             AppendError::Full => {}
-            AppendError::NoSpace if self.shared.plan.trouble.passes() => {}
+            AppendError::NoSpace if self.shared.plan.trouble != Trouble::None => {}
             AppendError::Poisoned(_) if self.shared.plan.trouble == Trouble::IoError => {
                 self.dead.set(true);
             }
