@@ -280,9 +280,9 @@ impl PendingFetch {
         self.parts.retain(|part| !part.silent);
         let mut pieces = Vec::with_capacity(self.parts.len() * 2 + 1);
         let start = reply::begin(scratch, self.to);
-        let record_bytes = self.plan(scratch, &mut pieces);
-        let record_bytes = record_bytes.map_err(|e| format!("Fetch reply: {e}"))?;
-        reply::end(scratch, start, record_bytes);
+        let planned = self.plan(scratch, &mut pieces);
+        let planned = planned.and_then(|record_bytes| reply::end(scratch, start, record_bytes));
+        planned.map_err(|e| format!("Fetch reply: {e}"))?;
         let mut room = true;
         for piece in pieces {
             match piece {

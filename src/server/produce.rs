@@ -345,9 +345,9 @@ impl PendingProduce {
     /// Why the connection must be closed.
     pub(super) fn encode(&self, out: &mut Vec<u8>) -> Result<(), String> {
         let start = reply::begin(out, self.to);
-        self.write_body(&mut Writer::new(out)).map_err(|e| format!("Produce reply: {e}"))?;
-        reply::end(out, start, 0);
-        Ok(())
+        let written = self.write_body(&mut Writer::new(out));
+        let written = written.and_then(|()| reply::end(out, start, 0));
+        written.map_err(|e| format!("Produce reply: {e}"))
     }
 
     fn write_body(&self, writer: &mut Writer<'_>) -> Result<(), crate::wire::WireError> {

@@ -1,6 +1,6 @@
 //! Encoded replies: length prefix, header, body.
 
-use crate::wire::{ApiKey, Message, Writer};
+use crate::wire::{ApiKey, Message, WireError, Writer, frame};
 
 /// A request's identity, as far as its reply needs it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -13,21 +13,13 @@ pub(super) struct ReplyTo {
 /// Starts a reply in `out`: room for the length prefix, then the header.
 /// Returns where it starts, for [`end`].
 pub(super) fn begin(out: &mut Vec<u8>, to: ReplyTo) -> usize {
-    let start = out.len();
-    out.extend_from_slice(&[0; 4]);
-    out.extend_from_slice(&to.correlation_id.to_be_bytes());
-    if to.key.response_header_version(to.version) >= 1 {
-        out.push(0);
-    }
-    start
+    frame::begin_response(out, to.key, to.version, to.correlation_id)
 }
 
 /// Writes the length prefix of the reply that began at `start`; `beyond` bytes
 /// of it follow elsewhere (record slices).
-pub(super) fn end(out: &mut [u8], start: usize, beyond: usize) {
-    let length = out.len() - start - 4 + beyond;
-    let length = i32::try_from(length).expect("a reply is under 2 GiB: every part is limited");
-    out[start..start + 4].copy_from_slice(&length.to_be_bytes());
+pub(super) fn end(out: &mut Vec<u8>, start: usize, beyond: usize) -> Result<(), WireError> {
+    frame::end_response(out, start, beyond)
 }
 
 /// A whole reply. A body that cannot be encoded is a bug of its handler; the
@@ -37,6 +29,6 @@ pub(super) fn encode<M: Message>(to: ReplyTo, body: &M) -> Result<Vec<u8>, Strin
     let start = begin(&mut out, to);
     body.write(&mut Writer::new(&mut out), to.version)
         .map_err(|e| format!("{} version {} cannot be encoded: {e}", M::NAME, to.version))?;
-    end(&mut out, start, 0);
+    end(&mut out, start, 0).map_err(|e| format!("{}: {e}", M::NAME))?;
     Ok(out)
 }
