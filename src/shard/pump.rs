@@ -397,13 +397,14 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
             }
             return;
         }
-        // Frames that came before the end are still served (acks=0 producers
-        // send and close); answers have nobody left to read them.
-        let goes_on = connection.queued || (connection.blocked && !connection.is_quiet());
         if !connection.ended {
             return;
         }
-        if !goes_on {
+        // Frames that came before the end are still served (acks=0 producers
+        // send and close), and so are answers that are decided soon: a peer
+        // may have closed its sending side only.
+        let goes_on = connection.queued || (connection.blocked && !connection.is_quiet());
+        if !goes_on && !self.decides_soon(id) {
             return self.close(id, "the peer closed");
         }
         // A parked fetch must not hold them up, now that nobody waits for it.
@@ -533,6 +534,12 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
         }
         self.alarm = None;
         Ok(())
+    }
+
+    /// Whether the oldest request in flight of a connection is decided soon.
+    fn decides_soon(&self, id: ConnId) -> bool {
+        let slot = self.connections.get(id.index()).and_then(Option::as_ref);
+        slot.is_some_and(|connection| connection.id == id && self.decides(connection))
     }
 
     /// Whether a request in flight is still to be decided soon: parked fetches
