@@ -4,7 +4,7 @@
 use std::rc::Rc;
 
 use super::AppendError;
-use super::config::{DurabilityClass, MAX_BYPASS_PER_ROUND, MAX_JOURNALED_BATCH};
+use super::config::{BLOCK, DurabilityClass, MAX_BYPASS_PER_ROUND, MAX_JOURNALED_BATCH};
 use super::error::{Error, FatalReason};
 use super::journal::frame::{FrameHeader, FrameKind};
 use super::journal::writer::{Ack, Write};
@@ -75,7 +75,7 @@ impl<E: Env> Shared<E> {
         let bypasses = state.bypasses(handle, batch.len(), &self.config);
         let class = state.log(handle).ok_or(AppendError::Gone)?.class();
         let journal = &mut state.journals[class.index()];
-        if !journal.admits_appends() {
+        if !journal.admits_append(if bypasses { BLOCK as usize } else { batch.len() }) {
             return Err(AppendError::Full);
         }
         if !bypasses && !journal.has_room(&self.config.pools.journal, batch.len()) {

@@ -72,6 +72,18 @@ pub enum Error {
         /// What is wrong with it.
         what: &'static str,
     },
+    /// A batch of a segment cannot be read.
+    #[error("cannot read {path} at position {position}, offset {offset}: {source}")]
+    Unreadable {
+        /// The segment.
+        path: PathBuf,
+        /// Byte position of the batch.
+        position: u64,
+        /// Its base offset as far as known.
+        offset: Offset,
+        /// What the system said.
+        source: io::Error,
+    },
     /// A file could not be read or changed; only the request suffers.
     #[error("{path}: {source}")]
     Io {
@@ -124,6 +136,26 @@ impl Error {
             Self::NoSpace { path: path.to_path_buf(), source }
         } else {
             Self::fatal(reason, path, &source)
+        }
+    }
+
+    /// An error of work in the background, which nobody can be told of: what
+    /// does not pass by itself ends the process.
+    pub(crate) fn or_fatal(self, reason: FatalReason) -> Self {
+        match self {
+            Self::Io { path, source } => Self::fatal(reason, &path, &source),
+            Self::Unreadable { .. } | Self::Corrupt { .. } => {
+                Self::Fatal { reason, detail: self.to_string() }
+            }
+            other => other,
+        }
+    }
+
+    /// Says where in a log's file a read failed.
+    pub(crate) fn at(self, position: u64, offset: Offset) -> Self {
+        match self {
+            Self::Io { path, source } => Self::Unreadable { path, position, offset, source },
+            other => other,
         }
     }
 

@@ -29,6 +29,7 @@ mod segment_io;
 mod set;
 mod signal;
 mod snapshots;
+mod sound;
 mod state;
 mod timestamps;
 mod truncate;

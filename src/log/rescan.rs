@@ -56,9 +56,7 @@ impl<E: Env> Scan<'_, E> {
             } else if segment.end > self.wanted_from || base.0 >= self.epochs_from.segment {
                 // Its indexes are synced; only producers and epochs want it, so
                 // damage in it harms its readers and not the start.
-                if let Err(error @ Error::Fatal { .. }) =
-                    self.segment(*base, end, Some(segment.len)).await
-                {
+                if let Err(error) = self.segment(*base, end, Some(segment.len)).await {
                     tracing::error!(%error, "a closed segment is damaged");
                 }
             }

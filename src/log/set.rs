@@ -126,13 +126,13 @@ impl<E: Env> LogSet<E> {
 
     /// Makes an empty log and its directory.
     pub async fn create(&self, known: &KnownLog) -> Result<LogHandle> {
-        self.shared.create(known).await
+        self.shared.noted(self.shared.create(known).await)
     }
 
     /// Takes a log out of service: its directory is renamed durably now and
     /// unlinked in the background.
     pub async fn delete(&self, handle: LogHandle) -> Result<()> {
-        self.shared.delete(handle).await
+        self.shared.noted(self.shared.delete(handle).await)
     }
 
     /// Appends one validated batch at the log's end, `base_offset`: copies it
@@ -248,7 +248,7 @@ impl<E: Env> LogSet<E> {
     /// let go of the records: the process has to end.
     pub async fn truncate(&self, handle: LogHandle, to: Offset, epoch: LeaderEpoch) -> Result<()> {
         let done = self.shared.truncate(handle, to, epoch).await;
-        self.shared.gone_or(handle, done)
+        self.shared.noted(self.shared.gone_or(handle, done))
     }
 
     /// Starts a leader epoch at the log's end without truncation.
@@ -300,6 +300,6 @@ impl<E: Env> LogSet<E> {
 
     /// Clean stop: flushes, writes everything behind, checkpoints.
     pub async fn close(&self) -> Result<()> {
-        self.shared.close().await
+        self.shared.noted(self.shared.close().await)
     }
 }

@@ -129,7 +129,8 @@ pub(crate) async fn make<E: Env>(
             PrewriteError::NoMemory => Error::NoMemory(pool.name()),
             PrewriteError::Io(e) => failed(e),
         })?;
-        file.sync_data().await.map_err(failed)?;
+        let synced = file.sync_data().await;
+        synced.map_err(|e| Error::write(FatalReason::Sync, &path, e))?;
         drop(file);
         let mode = if armed(Bug::NoJournalSync) { OpenMode::DIRECT } else { OpenMode::DIRECT_SYNC };
         fs.open(&path, mode).await.map_err(failed)?
