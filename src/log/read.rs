@@ -72,7 +72,7 @@ impl<E: Env> Shared<E> {
         }
     }
 
-    /// The batch at `start`, unless it ends beyond the bound.
+    /// The batch at `start`, unless it is beyond the bounds.
     async fn read_first(
         self: &Rc<Self>,
         read: &ColdRead,
@@ -81,7 +81,8 @@ impl<E: Env> Shared<E> {
         end: Mark,
     ) -> Result<Slices> {
         let (head, bytes) = self.read_batch(read.handle, base, start, end).await?;
-        Ok(if head.end() > read.upper { Slices::new() } else { bytes })
+        let fits = read.at_least_one || head.len <= read.max_bytes;
+        Ok(if fits && head.end() <= read.upper { bytes } else { Slices::new() })
     }
 
     /// The segment that holds `offset`: its base and its end.

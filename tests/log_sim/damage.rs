@@ -26,10 +26,8 @@ pub(crate) struct Damage {
     flip: Option<(PathBuf, u64, u8)>,
     /// The batches that are no longer what they were, by position and offset.
     hurt: Vec<(u64, i64)>,
-    /// End of the last of them.
-    hurt_end: i64,
-    /// From the first of them to the next index entry: there a reader may be
-    /// told of damage.
+    /// From the first of them to the next index entry, which names the last
+    /// offset of its batch: there a reader may be told of damage.
     isolated: Range<i64>,
 }
 
@@ -40,7 +38,7 @@ impl Damage {
 
     /// Whether a walk from `from` to `to` meets it.
     pub(crate) fn lies_within(&self, from: i64, to: i64) -> bool {
-        self.isolated.start < to && from < self.hurt_end
+        self.isolated.start < to && from < self.isolated.end
     }
 
     /// Whether an error names the file and a batch that is really damaged.
@@ -130,13 +128,8 @@ fn damage(
     let kind = ["log", "log", "log", "index", "timeindex"][shared.index(5)];
     let path = segment.with_extension(kind);
     let size = files.get(&path).map_or(0, |f| f.len() as u64);
-    let unharmed = Damage {
-        segment: segment.clone(),
-        flip: None,
-        hurt: Vec::new(),
-        hurt_end: base,
-        isolated: base..base,
-    };
+    let unharmed =
+        Damage { segment: segment.clone(), flip: None, hurt: Vec::new(), isolated: base..base };
     if size == 0 {
         return unharmed;
     }
@@ -167,8 +160,7 @@ fn damage(
         .iter()
         .filter(|(at, b)| *at < range.end && range.start < at + b.bytes.len() as u64)
         .collect();
-    let (last_at, last) = hurt[hurt.len() - 1];
-    // Entries are of batches by position.
+    let (last_at, _) = hurt[hurt.len() - 1];
     let index = files.get(&segment.with_extension("index")).map_or(&[][..], |f| &f[..]);
     let next = index
         .as_chunks::<8>()
@@ -177,12 +169,11 @@ fn damage(
         .map(|e| u64::from(u32::from_be_bytes([e[4], e[5], e[6], e[7]])))
         .find(|position| position > last_at && *position < len);
     let until = next.map_or(end, |position| {
-        batches.iter().find(|(at, _)| *at == position).map_or(end, |(_, b)| b.base)
+        batches.iter().find(|(at, _)| *at == position).map_or(end, |(_, b)| b.end)
     });
     Damage {
         flip: flips.then_some((path, pos, bit)),
         hurt: hurt.iter().map(|(at, b)| (*at, b.base)).collect(),
-        hurt_end: last.end,
         isolated: hurt[0].1.base..until,
         ..unharmed
     }
@@ -193,7 +184,8 @@ impl Shard {
     /// and counts it.
     pub(crate) fn rotten(&self, id: LogId, offset: i64, error: &Error) -> bool {
         let model = self.shared.model.borrow();
-        let Some(log) = model.logs.get(&id) else { return false };
+        // A log that is being deleted has no record of it any more.
+        let Some(log) = model.logs.get(&id) else { return true };
         let mut damages = log.damages.iter();
         let told = damages.any(|d| d.covers(offset) && d.is_named_by(error));
         let mut events = self.shared.events.borrow_mut();
