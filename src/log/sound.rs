@@ -242,10 +242,11 @@ impl<E: Env> Shared<E> {
         entry: TimeEntry,
     ) -> Result<bool> {
         let last = base.plus(i64::from(entry.relative));
-        let (found, end) = self.segment_of(handle, last)?;
-        if found != base {
-            return Ok(false);
-        }
+        let end = match self.segment_of(handle, last) {
+            Ok((found, end)) if found == base => end,
+            Ok(_) | Err(Error::OutOfRange(_)) => return Ok(false),
+            Err(error) => return Err(error),
+        };
         let batch = match self.locate(handle, base, last, end).await {
             Ok(at) if at == end => return Ok(false),
             Ok(at) => self.read_batch(handle, base, at, end).await,
@@ -255,7 +256,8 @@ impl<E: Env> Shared<E> {
             Ok((head, _)) => {
                 Ok(head.end().plus(-1) == last && head.max_timestamp == entry.timestamp)
             }
-            Err(Error::Corrupt { .. } | Error::Unreadable { .. }) => Ok(false),
+            // The last: its file went away meanwhile.
+            Err(Error::Corrupt { .. } | Error::Unreadable { .. } | Error::Io { .. }) => Ok(false),
             Err(error) => Err(error),
         }
     }

@@ -7,9 +7,9 @@ use std::path::Path;
 use millstream::io::sim::{FaultOp, Hit};
 use millstream::log::{Error, FatalReason};
 
-/// Whether the process has to end on it.
+/// Whether the process has to end on it. A lack of space passes.
 pub(crate) fn ends_process(hit: &Hit) -> bool {
-    matches!(hit.op, FaultOp::Write | FaultOp::Sync)
+    matches!(hit.op, FaultOp::Write | FaultOp::Sync) && hit.errno == libc::EIO
 }
 
 /// Whether `error` is what one of the faults calls for: the right kind, about

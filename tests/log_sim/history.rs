@@ -165,6 +165,10 @@ async fn incarnation(
     if last {
         return close(&shard, sim).await;
     }
+    if shared.plan.trouble == Trouble::Rot {
+        // Before anything rolls: what is closed now is below every floor.
+        damage::inflict(&shard, sim).await;
+    }
     let left = Rc::new(Cell::new(0));
     for _ in 0..1 + shared.index(3) {
         left.set(left.get() + 1);
@@ -190,7 +194,6 @@ async fn incarnation(
             let path = [".log", "index"][shared.index(2)];
             sim.faults(NODE, |f| f.rate(FaultOp::Write, path, 2 * rate, libc::EDQUOT));
         }
-        Trouble::Rot => damage::inflict(&shard, sim).await,
         _ => {}
     }
     let passes = env.monotonic() + Duration::from_millis(200);
