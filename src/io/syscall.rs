@@ -3,7 +3,7 @@
 #![allow(unsafe_code)]
 
 use std::fs::File;
-use std::io;
+use std::io::{self, IoSlice};
 use std::os::fd::{AsRawFd as _, FromRawFd as _, IntoRawFd as _, OwnedFd};
 
 use glommio::io::BufferedFile;
@@ -16,6 +16,20 @@ fn check(result: libc::c_int) -> io::Result<()> {
 pub(in crate::io) fn syncfs(file: &File) -> io::Result<()> {
     // SAFETY: takes no memory, and the descriptor is open while `file` lives.
     check(unsafe { libc::syncfs(file.as_raw_fd()) })
+}
+
+/// Most parts of one pwritev(2): the kernel's `UIO_MAXIOV`.
+const PARTS_MAX: usize = 1024;
+
+/// pwritev(2) of the first parts; the bytes written, perhaps not all.
+pub(in crate::io) fn pwritev(file: &File, parts: &[IoSlice<'_>], pos: u64) -> io::Result<usize> {
+    let count = parts.len().min(PARTS_MAX) as libc::c_int;
+    let pos =
+        libc::off_t::try_from(pos).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+    // SAFETY: an `IoSlice` is an `iovec` of memory that is readable while it
+    // lives (its documentation promises the layout), and there are `count`.
+    let written = unsafe { libc::pwritev(file.as_raw_fd(), parts.as_ptr().cast(), count, pos) };
+    usize::try_from(written).map_err(|_| io::Error::last_os_error())
 }
 
 /// A descriptor that glommio's reactor reads.

@@ -1,7 +1,10 @@
 //! The hot path: append, flush and what follows a finished journal write. All
 //! synchronous; a group write is the only task it starts.
 
+use std::io::IoSlice;
 use std::rc::Rc;
+
+use smallvec::SmallVec;
 
 use super::AppendError;
 use super::config::{DurabilityClass, MAX_BYPASS_PER_ROUND, MAX_JOURNALED_BATCH};
@@ -18,6 +21,10 @@ use crate::record::{BatchSummary, patch_base};
 
 /// Bytes after which a producer snapshot is wanted.
 const SNAPSHOT_BYTES: u64 = 64 << 20;
+
+/// A batch of at least this size is written to a journal of class `os` from
+/// the tail; smaller ones are copied, which costs less than a part of a write.
+const COPY_MAX: usize = 4096;
 
 type Outcome<T> = std::result::Result<T, AppendError>;
 
@@ -101,11 +108,10 @@ impl<E: Env> Shared<E> {
         let mut patched: [u8; HEADER_LEN] =
             head.try_into().expect("split_at gave the header's length");
         patch_base(&mut patched, base, epoch);
-        let wall = self.env.wall_ms();
         let log = state.log_mut(handle).ok_or(AppendError::Gone)?;
         let boundary = log.active().end();
         let segment = log.active_mut();
-        segment.first.get_or_insert((summary.max_timestamp, wall));
+        segment.first.get_or_insert_with(|| (summary.max_timestamp, self.env.wall_ms()));
         let incoming =
             Incoming { head: &patched, rest, base, end, max_timestamp: summary.max_timestamp };
         let position = segment.append(&incoming, chunks);
@@ -127,7 +133,14 @@ impl<E: Env> Shared<E> {
                 ..FrameHeader::bare(FrameKind::Data, log.known.log_id, epoch)
             };
             let ack = Ack { handle, round: log.round, end };
-            state.journals[class.index()].push(&header, &[&patched, rest], ack);
+            if class == DurabilityClass::Os && batch.len() >= COPY_MAX {
+                let log = state.log(handle).ok_or(AppendError::Gone)?;
+                let mut payload = SmallVec::new();
+                log.active().slices(position, log.active().end_pos, &mut payload);
+                state.journals[class.index()].push_from(&header, &patched, &payload, ack);
+            } else {
+                state.journals[class.index()].push(&header, &[&patched, rest], ack);
+            }
         }
         state.consider_behind(handle, self.config.write_behind_bytes);
         Ok(Appended { end_offset: end, snapshot_at })
@@ -161,7 +174,8 @@ impl<E: Env> Shared<E> {
             let Some(write) = write else { return };
             match class {
                 DurabilityClass::Os => {
-                    let result = write.file.write_now(&write.bytes, write.pos);
+                    let mut parts: Vec<_> = write.group.parts().map(IoSlice::new).collect();
+                    let result = write.file.write_parts_now(&mut parts, write.pos);
                     self.group_done(class, &write, result);
                 }
                 DurabilityClass::Disk => self.spawn_write(class, write),
@@ -173,7 +187,7 @@ impl<E: Env> Shared<E> {
         let shared = self.clone();
         self.env
             .spawn(async move {
-                let result = write.file.write_at(write.bytes.clone(), write.pos).await;
+                let result = write.file.write_at(write.group.whole().clone(), write.pos).await;
                 shared.group_done(class, &write, result);
                 shared.submit(class);
             })

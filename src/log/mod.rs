@@ -31,6 +31,7 @@ mod signal;
 mod snapshots;
 mod state;
 mod timestamps;
+mod together;
 mod truncate;
 mod unsynced;
 

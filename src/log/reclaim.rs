@@ -19,11 +19,12 @@ use super::journal::files::{self, NewFile};
 use super::journal::frame::{FrameHeader, FrameKind};
 use super::set::LogHandle;
 use super::state::{Log, Shared, State};
+use super::together;
 use crate::io::{Env, FileSystem as _, Task as _};
 use crate::model::Offset;
 use crate::model::planted::{Bug, armed};
 
-/// Above this many logs to sync, one `syncfs` is cheaper.
+/// Above this many logs to sync, one `syncfs` is cheaper. So many go on at once.
 const SYNC_EACH_MAX: usize = 32;
 /// Pause before a cold procedure that lacked memory tries again.
 const RETRY: Duration = Duration::from_millis(1);
@@ -213,12 +214,15 @@ impl<E: Env> Shared<E> {
     ) -> Result<()> {
         let all_at_once = logs.len() > SYNC_EACH_MAX;
         let mut floors = Vec::new();
-        for &Leaving { handle, end } in logs {
-            let synced = self.sync_to_floor(handle, class, !all_at_once).await;
-            match self.gone_or(handle, synced) {
-                Ok((floor, round)) => floors.push((handle, floor, round, end)),
-                Err(Error::Gone) => {}
-                Err(error) => return Err(error),
+        for some in logs.chunks(SYNC_EACH_MAX) {
+            let syncs = some.iter().map(|l| self.sync_to_floor(l.handle, class, !all_at_once));
+            let synced = together::all(syncs.collect()).await;
+            for (&Leaving { handle, end }, synced) in some.iter().zip(synced) {
+                match self.gone_or(handle, synced) {
+                    Ok((floor, round)) => floors.push((handle, floor, round, end)),
+                    Err(Error::Gone) => {}
+                    Err(error) => return Err(error),
+                }
             }
         }
         if all_at_once && !armed(Bug::NoSegmentSyncBeforeRecycle) {
@@ -349,9 +353,14 @@ impl<E: Env> Shared<E> {
 
     async fn sync_claimed(&self, handle: LogHandle, floor: &Floor, sync: bool) -> Result<()> {
         let base = Offset(floor.segment);
-        self.write_indexes(handle, base, Some(floor.boundary_pos), sync).await?;
-        let file = self.segment_file(handle, base).await?;
-        if sync { self.sync_file(&file).await } else { Ok(()) }
+        let indexes = self.write_indexes(handle, base, Some(floor.boundary_pos), sync);
+        let bytes = async {
+            let file = self.segment_file(handle, base).await?;
+            if sync { self.sync_file(&file).await } else { Ok(()) }
+        };
+        // Both to their ends, whatever becomes of the other.
+        let (indexes, bytes) = futures_lite::future::zip(indexes, bytes).await;
+        indexes.and(bytes)
     }
 
     fn class_of(&self, handle: LogHandle) -> Result<DurabilityClass> {

@@ -7,13 +7,14 @@ use std::rc::Rc;
 use smallvec::SmallVec;
 
 use super::config::BLOCK;
-use super::error::{Error, FatalReason, Result, is_no_descriptor};
+use super::error::{Error, FatalReason, Result, is_no_descriptor, is_no_space};
 use super::files_lru::FileKey;
 use super::segment::index::IndexBytes;
 use super::segment::names::{self, Kind};
 use super::segment::tail::block_of;
 use super::set::{LogHandle, Slices};
 use super::state::{ClosedSegment, FileOf, Shared};
+use super::together;
 use crate::io::{ChunkMut, ChunkSlice, Env, File as _, FileSystem as _, OpenMode};
 use crate::model::Offset;
 use crate::model::planted::{Bug, armed};
@@ -22,6 +23,11 @@ use crate::model::planted::{Bug, armed};
 const INDEX_WRITE_BYTES: usize = 256 * 1024;
 /// Bytes read from a segment at once.
 pub(crate) const READ_BYTES: u64 = 1 << 20;
+
+/// Writes of one file under way together.
+const WRITES_AT_ONCE: usize = 16;
+/// Most bytes that a segment's file is made longer than what it holds.
+const AHEAD_MAX: u64 = 16 << 20;
 
 /// A write of whole blocks.
 type Blocks = Vec<(u64, ChunkSlice)>;
@@ -250,12 +256,54 @@ impl<E: Env> Shared<E> {
         to: u64,
     ) -> Result<FileOf<E>> {
         let file = self.segment_file(handle, base).await?;
-        for (pos, bytes) in self.gather(handle, base, from, to, &file).await? {
-            file.write_at(bytes, pos)
-                .await
-                .map_err(|e| Error::write(FatalReason::SegmentWrite, file.path(), e))?;
+        self.allocate_ahead(handle, base, to, &file).await?;
+        let blocks = self.gather(handle, base, from, to, &file).await?;
+        // Together, so that the device is told once.
+        for some in blocks.chunks(WRITES_AT_ONCE) {
+            let writes = some.iter().map(|(pos, bytes)| file.write_at(bytes.clone(), *pos));
+            for written in together::all(writes.collect()).await {
+                written.map_err(|e| Error::write(FatalReason::SegmentWrite, file.path(), e))?;
+            }
         }
         Ok(file)
+    }
+
+    /// Lets the active segment's file have blocks beyond `to` before they are
+    /// written: a direct write that makes its file longer blocks a worker of
+    /// the ring until it is done.
+    async fn allocate_ahead(
+        &self,
+        handle: LogHandle,
+        base: Offset,
+        to: u64,
+        file: &FileOf<E>,
+    ) -> Result<()> {
+        let (have, want) = {
+            let state = self.state.borrow();
+            let log = state.log(handle).ok_or(Error::Gone)?;
+            let segment = log.active();
+            if segment.base != base || to <= segment.allocated {
+                return Ok(());
+            }
+            // As much again as there is, so that small logs stay small.
+            let want = to + to.min(AHEAD_MAX);
+            let want = want.min(log.known.config.segment_bytes.max(to));
+            (segment.allocated.max(segment.written), want.next_multiple_of(BLOCK))
+        };
+        let allocated = match file.allocate(have..want).await {
+            Ok(()) => want,
+            // Without: the write itself says whether there is room.
+            Err(e) if is_no_space(&e) || e.kind() == std::io::ErrorKind::Unsupported => {
+                to.next_multiple_of(BLOCK)
+            }
+            Err(e) => return Err(Error::fatal(FatalReason::SegmentWrite, file.path(), &e)),
+        };
+        let mut state = self.state.borrow_mut();
+        let log = state.log_mut(handle).ok_or(Error::Gone)?;
+        if let Some(segment) = log.segment_mut(base) {
+            segment.allocated = allocated;
+        }
+        Ok(())
     }
 
     /// fdatasync of a segment.
@@ -283,24 +331,35 @@ impl<E: Env> Shared<E> {
             log.segment(base).map_or_else(IndexBytes::default, |s| s.index.pending_bytes(below))
         };
         let closing = below.is_none();
-        self.write_index(handle, base, Kind::Index, &bytes.offset, (closing, sync)).await?;
-        self.write_index(handle, base, Kind::TimeIndex, &bytes.time, (closing, sync)).await?;
-        {
+        let (offset, time) = (&bytes.offset, &bytes.time);
+        together::all_well(vec![
+            self.write_index(handle, base, Kind::Index, offset, (closing, sync)),
+            self.write_index(handle, base, Kind::TimeIndex, time, (closing, sync)),
+        ])
+        .await?;
+        let (dir, named) = {
             // Only now: an entry that did not fit on the disk is tried again.
             let mut state = self.state.borrow_mut();
             let log = state.log_mut(handle).ok_or(Error::Gone)?;
-            if let Some(segment) = log.segment_mut(base) {
-                segment.index.written(&bytes);
-            }
-        }
-        if !sync {
+            let dir = log.dir.clone();
+            let Some(segment) = log.segment_mut(base) else { return Ok(()) };
+            segment.index.written(&bytes);
+            (dir, segment.indexes_named)
+        };
+        if !sync || named {
             return Ok(());
         }
         // A cut may keep the name of one index and lose that of the other.
-        let dir = self.state.borrow().log(handle).ok_or(Error::Gone)?.dir.clone();
         let synced = self.sync_dir(&dir).await;
         // A deletion may have taken the directory away meanwhile.
-        if self.state.borrow().log(handle).is_none() { Err(Error::Gone) } else { synced }
+        let mut state = self.state.borrow_mut();
+        let log = state.log_mut(handle).ok_or(Error::Gone)?;
+        synced?;
+        let both = |(pos, bytes): &(u64, Vec<u8>)| *pos > 0 || !bytes.is_empty();
+        if let Some(segment) = log.segment_mut(base) {
+            segment.indexes_named = both(offset) && both(time);
+        }
+        Ok(())
     }
 
     async fn write_index(

@@ -1,8 +1,11 @@
 //! The provided buffers that the kernel receives into.
 //!
 //! A buffer belongs to the kernel from `give` until the completion that names
-//! it, and to one [`ReceivedBuf`] from then until that is dropped. One of two
-//! files of the ring with `unsafe`; tested by the whole of `ring/tests.rs`.
+//! it, and to one [`ReceivedBuf`] from then until that is dropped. The kernel
+//! takes the oldest of its queue, so it gets no more than the armed receives
+//! can use; the rest waits in a stack, and the same few buffers are used again
+//! while they are in the processor's cache. One of two files of the ring with
+//! `unsafe`; tested by the whole of `ring/tests.rs`.
 #![allow(unsafe_code)]
 
 use std::cell::{Cell, RefCell};
@@ -28,6 +31,11 @@ pub(super) struct Buffers {
     buffer_bytes: usize,
     count: u16,
     tail: Cell<u16>,
+    /// Buffers in the kernel's queue, and how many there should be.
+    offered: Cell<u16>,
+    wanted: Cell<u32>,
+    /// Buffers that are with nobody; the last given back is the next used.
+    spare: RefCell<Vec<u16>>,
     held: Cell<u32>,
     /// Connections whose buffers came back since the ring last looked.
     returned: RefCell<Vec<ConnId>>,
@@ -58,15 +66,35 @@ impl Buffers {
             buffer_bytes,
             count,
             tail: Cell::new(0),
+            offered: Cell::new(0),
+            wanted: Cell::new(0),
+            spare: RefCell::new((0..count).rev().collect()),
             held: Cell::new(0),
             returned: RefCell::default(),
             awaited: Cell::new(false),
             bell,
         };
-        for id in 0..count {
-            buffers.give(id);
-        }
         Rc::new(buffers)
+    }
+
+    /// `receives` more can take a buffer each.
+    pub(super) fn want(&self, receives: u32) {
+        self.wanted.set(self.wanted.get() + receives);
+        self.offer();
+    }
+
+    /// One receive less can take a buffer.
+    pub(super) fn want_less(&self) {
+        self.wanted.set(self.wanted.get() - 1);
+    }
+
+    fn offer(&self) {
+        while u32::from(self.offered.get()) < self.wanted.get()
+            && let Some(id) = self.spare.borrow_mut().pop()
+        {
+            self.offered.set(self.offered.get() + 1);
+            self.give(id);
+        }
     }
 
     /// Address of the queue, for its registration.
@@ -98,6 +126,7 @@ impl Buffers {
     pub(super) fn received(self: &Rc<Self>, id: u16, len: usize, conn: ConnId) -> ReceivedBuf {
         assert!(id < self.count && len <= self.buffer_bytes, "buffer {id} with {len} bytes");
         self.held.set(self.held.get() + 1);
+        self.offered.set(self.offered.get() - 1);
         ReceivedBuf { buffers: self.clone(), id, start: 0, end: len, conn }
     }
 
@@ -125,7 +154,7 @@ impl Buffers {
 }
 
 /// Received bytes in a buffer of the ring, to be read in place. Dropping it
-/// gives the buffer back to the kernel.
+/// gives the buffer back.
 pub struct ReceivedBuf {
     buffers: Rc<Buffers>,
     id: u16,
@@ -158,7 +187,8 @@ impl std::ops::Deref for ReceivedBuf {
 impl Drop for ReceivedBuf {
     fn drop(&mut self) {
         let buffers = &self.buffers;
-        buffers.give(self.id);
+        buffers.spare.borrow_mut().push(self.id);
+        buffers.offer();
         buffers.held.set(buffers.held.get() - 1);
         buffers.returned.borrow_mut().push(self.conn);
         if buffers.awaited.get() {

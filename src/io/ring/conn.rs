@@ -106,11 +106,19 @@ impl State {
         } else if many {
             (Work::ReceiveMany, true)
         } else {
+            self.buffers.want(1);
             (Work::Receive, false)
         };
         conn.stopped = false;
         let op = self.driver.queue(conn.descriptor(), work, Owner::Receive(id));
         conn.armed = Some(Armed { op, cancelled: false, many });
+    }
+
+    /// Arms the receives of the connections that received since the last time.
+    pub(super) fn arm_again(&mut self) {
+        let mut again = std::mem::take(&mut self.rearm);
+        again.drain(..).for_each(|id| self.arm(id));
+        self.rearm = again;
     }
 
     /// Ends a multishot receive; a one-shot takes one buffer at most anyhow.
@@ -186,6 +194,9 @@ impl State {
         if done.finished.is_some() {
             conn.armed = None;
         }
+        if matches!(done.finished, Some(Work::Receive)) {
+            buffers.want_less();
+        }
         let data = done.buffer.map(|buffer| {
             let len = done.result.as_ref().map_or(0, |count| *count as usize);
             conn.held += 1;
@@ -203,7 +214,8 @@ impl State {
             Ok(_) => {
                 self.deliver(id, data.expect("a receive with bytes names its buffer"));
                 self.bound(id);
-                self.arm(id);
+                // Not now: the owner may want the rest of a large frame.
+                self.rearm.push(id);
             }
             Err(error) => match error.raw_os_error() {
                 Some(libc::ENOBUFS) => self.starve(id),

@@ -8,6 +8,7 @@
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd, RawFd};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -73,8 +74,8 @@ pub(super) enum Work {
     Write { data: ChunkSlice, at: usize, len: usize, pos: u64 },
     /// fdatasync.
     SyncData,
-    /// Allocate blocks up to `len`, extending the file.
-    Allocate { len: u64 },
+    /// Allocate the blocks of `range`, extending the file.
+    Allocate { range: Range<u64> },
 }
 
 impl Work {
@@ -335,7 +336,10 @@ fn prepare(fd: types::Fd, work: &mut Work) -> squeue::Entry {
             opcode::Write::new(fd, part.as_ptr(), length(*len)).offset(*pos).build()
         }
         Work::SyncData => opcode::Fsync::new(fd).flags(types::FsyncFlags::DATASYNC).build(),
-        Work::Allocate { len } => opcode::Fallocate::new(fd, *len).offset(0).mode(0).build(),
+        Work::Allocate { range } => {
+            let len = range.end - range.start;
+            opcode::Fallocate::new(fd, len).offset(range.start).mode(0).build()
+        }
     }
 }
 

@@ -39,6 +39,8 @@ pub(super) struct State {
     pub(super) listeners: Slab<Listener>,
     /// What `reap` will report next.
     pub(super) events: VecDeque<Event>,
+    /// Connections whose receive is over and that may want another.
+    pub(super) rearm: Vec<ConnId>,
     /// Connections that found no buffer, oldest first.
     pub(super) starved: VecDeque<ConnId>,
     pub(super) scratch: Vec<ConnId>,
@@ -61,6 +63,7 @@ impl State {
             || self.driver.has_completions()
             || self.driver.kernel_has_more()
             || !self.driver.is_submitted()
+            || !self.rearm.is_empty()
             || self.wants_returned()
     }
 
@@ -103,6 +106,10 @@ impl Ring {
         let data = take(usize::from(config.buffers) * config.buffer_bytes)?;
         let buffers =
             Buffers::new(entries, data, config.buffer_bytes, config.buffers, bell.clone());
+        if config.receive == ReceiveMode::Multishot {
+            // One of these can take as many as there are.
+            buffers.want(config.buffers.into());
+        }
         let eventfd = new_eventfd()?;
         let driver = Driver::new(config, buffers.clone(), eventfd.as_raw_fd())?;
         let state = State {
@@ -111,6 +118,7 @@ impl Ring {
             conns: Slab::new(),
             listeners: Slab::new(),
             events: VecDeque::new(),
+            rearm: Vec::new(),
             starved: VecDeque::new(),
             scratch: Vec::new(),
             generation: 0,
@@ -198,6 +206,7 @@ impl Ring {
         if state.buffers.has_returned() {
             state.take_returned();
         }
+        state.arm_again();
         state.driver.submit();
     }
 

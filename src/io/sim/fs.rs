@@ -3,7 +3,8 @@
 
 use std::cell::RefCell;
 use std::future::Future;
-use std::io;
+use std::io::{self, IoSlice};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::rc::Rc;
@@ -393,7 +394,8 @@ impl File for SimFile {
         })
     }
 
-    fn write_now(&self, data: &[u8], pos: u64) -> io::Result<()> {
+    fn write_parts_now(&self, parts: &mut [IoSlice<'_>], pos: u64) -> io::Result<()> {
+        let data = parts.iter().flat_map(|part| &**part).copied().collect::<Vec<u8>>();
         let mut guard = self.0.fs.world.inner.borrow_mut();
         let inner = &mut *guard;
         let (path, len) = (self.0.path.clone(), data.len());
@@ -418,7 +420,7 @@ impl File for SimFile {
             drop(guard);
             std::panic::resume_unwind(Box::new(Killed));
         }
-        inner.nodes[self.0.fs.node].disk.write(self.0.ino, pos, data, self.0.mode.sync);
+        inner.nodes[self.0.fs.node].disk.write(self.0.ino, pos, &data, self.0.mode.sync);
         Ok(())
     }
 
@@ -441,7 +443,8 @@ impl File for SimFile {
         })
     }
 
-    fn allocate(&self, len: u64) -> impl Future<Output = io::Result<()>> + 'static {
+    fn allocate(&self, range: Range<u64>) -> impl Future<Output = io::Result<()>> + 'static {
+        let len = range.end;
         self.len_op("allocate", len, move |node, ino| {
             check_room(node, ino, len)?;
             let len = node.disk.len(ino).max(len);

@@ -124,7 +124,7 @@ pub(crate) async fn make<E: Env>(
     };
     let file = if new.class == DurabilityClass::Disk {
         let file = fs.open(&path, OpenMode::DIRECT).await.map_err(failed)?;
-        file.allocate(new.bytes).await.map_err(failed)?;
+        file.allocate(0..new.bytes).await.map_err(failed)?;
         prewrite(env, &file, pool, new.bytes).await.map_err(|e| match e {
             PrewriteError::NoMemory => Error::NoMemory(pool.name()),
             PrewriteError::Io(e) => failed(e),
@@ -135,7 +135,7 @@ pub(crate) async fn make<E: Env>(
         fs.open(&path, mode).await.map_err(failed)?
     } else {
         let file = fs.open(&path, OpenMode::BUFFERED).await.map_err(failed)?;
-        file.allocate(new.bytes).await.map_err(failed)?;
+        file.allocate(0..new.bytes).await.map_err(failed)?;
         file
     };
     write_header(&file, &path, pool, &header).await?;

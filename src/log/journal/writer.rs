@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 use super::files::JournalFile;
 use super::frame::{FrameHeader, frame_len};
-use super::group::{GROUP_HEADER, GroupBuilder};
+use super::group::{GROUP_HEADER, GroupBuilder, Sealed};
 use crate::io::{ChunkSlice, Pool};
 use crate::log::config::{DurabilityClass, GROUP_BYTES, JournalConfig};
 use crate::log::set::LogHandle;
@@ -38,7 +38,7 @@ struct Flight {
 /// A write to perform.
 pub(crate) struct Write<F> {
     pub(crate) file: F,
-    pub(crate) bytes: ChunkSlice,
+    pub(crate) group: Sealed,
     pub(crate) pos: u64,
     pub(crate) number: u64,
 }
@@ -150,8 +150,28 @@ impl<F: Clone> Journal<F> {
 
     /// Queues a frame that `has_room` had room for; returns its serial.
     pub(crate) fn push(&mut self, header: &FrameHeader, parts: &[&[u8]], ack: Ack) -> u64 {
-        let pending = self.open.as_mut().expect("has_room opened a group");
-        pending.builder.push(header, parts);
+        self.builder().push(header, parts);
+        self.pushed(ack)
+    }
+
+    /// As `push`, of a batch that stays where it lies until it is written.
+    pub(crate) fn push_from(
+        &mut self,
+        header: &FrameHeader,
+        head: &[u8],
+        payload: &[ChunkSlice],
+        ack: Ack,
+    ) -> u64 {
+        self.builder().push_from(header, head, payload);
+        self.pushed(ack)
+    }
+
+    fn builder(&mut self) -> &mut GroupBuilder {
+        &mut self.open.as_mut().expect("has_room opened a group").builder
+    }
+
+    fn pushed(&mut self, ack: Ack) -> u64 {
+        let pending = self.open.as_mut().expect("a frame was just added");
         self.queued_serial += 1;
         pending.serial = self.queued_serial;
         match pending.acks.last_mut() {
@@ -194,17 +214,17 @@ impl<F: Clone> Journal<F> {
         let file = self.active.as_mut().expect("switch put a file here");
         let number = self.next_number;
         self.next_number += 1;
-        let (bytes, crc) = pending.builder.seal(file.header.identity, number, self.previous_crc);
-        self.previous_crc = crc;
+        let group = pending.builder.seal(file.header.identity, number, self.previous_crc);
+        self.previous_crc = group.crc;
         self.groups += 1;
         let pos = file.pos;
         file.first_number.get_or_insert(number);
-        file.pos += bytes.len() as u64;
+        file.pos += group.len() as u64;
         for ack in &pending.acks {
             let end = file.logs.entry(ack.handle).or_insert(ack.end);
             *end = ack.end.max(*end);
         }
-        let write = Write { file: file.file.clone(), bytes: bytes.freeze(), pos, number };
+        let write = Write { file: file.file.clone(), group, pos, number };
         self.in_flight.push_back(Flight {
             number,
             done: false,

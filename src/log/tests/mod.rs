@@ -181,6 +181,27 @@ fn a_clean_stop_survives_in_both_classes() {
 }
 
 #[test]
+fn an_open_segment_has_blocks_ahead_and_a_closed_one_none() {
+    let sim = Sim::new(3);
+    let env = sim.env();
+    sim.run_until(async {
+        use crate::io::{Env as _, FileSystem as _};
+        let (set, found) = start(&env, DurabilityClass::Os).await;
+        let path = Path::new("/data/events-3/00000000000000000000.log");
+        let bytes = batch(&[(1, 3000)], Compression::None);
+        for _ in 0..15 {
+            append(&env, &set, found.handle, &bytes).await;
+        }
+        until_durable(&env, &set, found.handle).await;
+        env.sleep(std::time::Duration::from_secs(1)).await;
+        // Twice what was written, at most the segment's size.
+        assert_eq!(env.fs().len(path).await.unwrap(), 64 * 1024);
+        set.close().await.unwrap();
+        assert_eq!(env.fs().len(path).await.unwrap(), 15 * bytes.len() as u64);
+    });
+}
+
+#[test]
 fn timestamps_agree_with_a_linear_scan() {
     for seed in 0..4 {
         let sim = Sim::new(seed);
