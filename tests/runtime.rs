@@ -32,7 +32,7 @@ where
     Fut: Future<Output = T> + 'static,
 {
     let receive_pool = Pool::new("receive", 2 << 20).unwrap();
-    let ring = RingConfig { buffers: 16, ..RingConfig::default() };
+    let ring = RingConfig { buffers: 16, large_buffers: 0, ..RingConfig::default() };
     launch(RuntimeConfig { shard: 0, core: None, ring, receive_pool }, main).unwrap()
 }
 

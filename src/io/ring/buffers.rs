@@ -18,11 +18,14 @@ use super::bell::Bell;
 use super::event::ConnId;
 use crate::io::ChunkMut;
 
-/// Group id of the provided buffers; the ring has one group.
+/// Group of the ordinary buffers.
 pub(super) const GROUP: u16 = 0;
+/// Group of the large buffers, for connections with much to receive.
+pub(super) const LARGE_GROUP: u16 = 1;
 
-/// The buffers and the queue that offers them to the kernel.
+/// The buffers of one group and the queue that offers them to the kernel.
 pub(super) struct Buffers {
+    pub(super) group: u16,
     /// Memory of the queue's entries, shared with the kernel.
     entries: *mut BufRingEntry,
     _entries_memory: ChunkMut,
@@ -30,6 +33,8 @@ pub(super) struct Buffers {
     _data_memory: ChunkMut,
     buffer_bytes: usize,
     count: u16,
+    /// Entries of the queue, a power of two.
+    queue_len: u16,
     tail: Cell<u16>,
     /// Buffers in the kernel's queue, and how many there should be.
     offered: Cell<u16>,
@@ -39,39 +44,43 @@ pub(super) struct Buffers {
     held: Cell<u32>,
     /// Connections whose buffers came back since the ring last looked.
     returned: RefCell<Vec<ConnId>>,
-    /// Whether somebody waits for a buffer, so that a return rings the bell.
-    pub(super) awaited: Cell<bool>,
+    /// Whether somebody waits for a buffer of any group, so that a return rings
+    /// the bell.
+    pub(super) awaited: Rc<Cell<bool>>,
     bell: Bell,
 }
 
 impl Buffers {
     /// `count` buffers of `buffer_bytes` in `data`; the queue lies in `entries`.
     pub(super) fn new(
+        group: u16,
         mut entries: ChunkMut,
         mut data: ChunkMut,
         buffer_bytes: usize,
         count: u16,
-        bell: Bell,
+        (awaited, bell): (Rc<Cell<bool>>, Bell),
     ) -> Rc<Self> {
-        assert!(count.is_power_of_two(), "{count} buffers: not a power of two");
-        assert!(entries.capacity() >= usize::from(count) * size_of::<BufRingEntry>());
+        let queue_len = count.next_power_of_two();
+        assert!(entries.capacity() >= usize::from(queue_len) * size_of::<BufRingEntry>());
         assert!(data.capacity() >= usize::from(count) * buffer_bytes);
         assert!(u32::try_from(buffer_bytes).is_ok());
         entries.space_mut().fill(0);
         let buffers = Self {
+            group,
             entries: entries.as_mut_ptr().cast(),
             _entries_memory: entries,
             data: data.as_mut_ptr(),
             _data_memory: data,
             buffer_bytes,
             count,
+            queue_len,
             tail: Cell::new(0),
             offered: Cell::new(0),
             wanted: Cell::new(0),
             spare: RefCell::new((0..count).rev().collect()),
             held: Cell::new(0),
             returned: RefCell::default(),
-            awaited: Cell::new(false),
+            awaited,
             bell,
         };
         Rc::new(buffers)
@@ -102,9 +111,24 @@ impl Buffers {
         self.entries as u64
     }
 
+    /// Entries of the queue, for its registration.
+    pub(super) fn queue_len(&self) -> u16 {
+        self.queue_len
+    }
+
     /// Number of buffers.
     pub(super) fn count(&self) -> u16 {
         self.count
+    }
+
+    /// Bytes of one buffer.
+    pub(super) fn buffer_bytes(&self) -> usize {
+        self.buffer_bytes
+    }
+
+    /// Whether one more receive would find a buffer for sure.
+    pub(super) fn has_for_another(&self) -> bool {
+        self.wanted.get() + self.held.get() < u32::from(self.count)
     }
 
     /// Buffers that are with connections.
@@ -140,7 +164,7 @@ impl Buffers {
         // SAFETY: the index is masked to the queue's length; the kernel reads an
         // entry only after the tail below has passed it, and at most `count`
         // buffers exist, so it does not read this one now.
-        let entry = unsafe { &mut *self.entries.add(usize::from(tail & (self.count - 1))) };
+        let entry = unsafe { &mut *self.entries.add(usize::from(tail & (self.queue_len - 1))) };
         entry.set_addr(self.address(id) as u64);
         entry.set_len(self.buffer_bytes as u32);
         entry.set_bid(id);

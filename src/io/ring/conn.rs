@@ -47,6 +47,8 @@ pub(super) struct Conn {
     ended: bool,
     closing: bool,
     held: u16,
+    /// Its last receive would have filled an ordinary buffer.
+    flows: bool,
     spare: Option<Box<Gather>>,
 }
 
@@ -65,6 +67,7 @@ impl Conn {
             ended: false,
             closing: false,
             held: 0,
+            flows: false,
             spare: None,
         }
     }
@@ -106,8 +109,9 @@ impl State {
         } else if many {
             (Work::ReceiveMany, true)
         } else {
-            self.buffers.want(1);
-            (Work::Receive, false)
+            let large = self.large.as_ref().filter(|large| conn.flows && large.has_for_another());
+            large.unwrap_or(&self.buffers).want(1);
+            (Work::Receive { large: large.is_some() }, false)
         };
         conn.stopped = false;
         let op = self.driver.queue(conn.descriptor(), work, Owner::Receive(id));
@@ -186,7 +190,11 @@ impl State {
 
     /// A receive completed, perhaps not for the last time.
     pub(super) fn received(&mut self, id: ConnId, done: Done<Owner>) {
-        let buffers = self.buffers.clone();
+        let buffers = match (&done.finished, &self.large) {
+            (Some(Work::Receive { large: true }), Some(large)) => large.clone(),
+            _ => self.buffers.clone(),
+        };
+        let much = self.buffers.buffer_bytes();
         let Some(conn) = self.conn(id) else {
             unreachable!("a connection stays until its last completion")
         };
@@ -194,12 +202,13 @@ impl State {
         if done.finished.is_some() {
             conn.armed = None;
         }
-        if matches!(done.finished, Some(Work::Receive)) {
+        if matches!(done.finished, Some(Work::Receive { .. })) {
             buffers.want_less();
         }
         let data = done.buffer.map(|buffer| {
             let len = done.result.as_ref().map_or(0, |count| *count as usize);
             conn.held += 1;
+            conn.flows = len >= much;
             buffers.received(buffer, len, id)
         });
         if conn.closing {
@@ -306,7 +315,7 @@ impl State {
     /// those that held too many, then the starved, oldest first.
     pub(super) fn take_returned(&mut self) {
         let mut returned = std::mem::take(&mut self.scratch);
-        self.buffers.take_returned(&mut returned);
+        self.groups().for_each(|group| group.take_returned(&mut returned));
         for id in returned.drain(..) {
             if let Some(conn) = self.conn(id) {
                 conn.held -= 1;

@@ -1,7 +1,7 @@
 //! The ring's public face, over the state that its connections, listeners and
 //! file operations share.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::io;
@@ -13,10 +13,10 @@ use std::task::Poll;
 use slab::Slab;
 
 use super::bell::Bell;
-use super::buffers::Buffers;
+use super::buffers::{Buffers, GROUP, LARGE_GROUP};
 use super::conn::Conn;
 use super::driver::{Descriptor, Driver, Work, new_eventfd};
-use super::event::{ConnId, Event, ListenerId, ReceiveMode, RingConfig, RingCounters};
+use super::event::{ConnId, Event, ListenerId, ReceiveMode, RingConfig, RingCounters, queue_bytes};
 use super::files::FileSlot;
 use super::listener::Listener;
 use super::send::SendPiece;
@@ -35,6 +35,7 @@ pub(super) enum Owner {
 pub(super) struct State {
     pub(super) driver: Driver<Owner>,
     pub(super) buffers: Rc<Buffers>,
+    pub(super) large: Option<Rc<Buffers>>,
     pub(super) conns: Slab<Conn>,
     pub(super) listeners: Slab<Listener>,
     /// What `reap` will report next.
@@ -55,7 +56,15 @@ pub(super) struct State {
 impl State {
     /// Whether buffers came back that somebody waits for; settles who waits.
     fn wants_returned(&self) -> bool {
-        self.buffers.awaited.get() && self.buffers.has_returned()
+        self.buffers.awaited.get() && self.has_returned()
+    }
+
+    fn has_returned(&self) -> bool {
+        self.groups().any(|group| group.has_returned())
+    }
+
+    pub(super) fn groups(&self) -> impl Iterator<Item = &Rc<Buffers>> {
+        std::iter::once(&self.buffers).chain(&self.large)
     }
 
     fn has_work(&mut self) -> bool {
@@ -101,20 +110,28 @@ impl Ring {
             let full = || io::Error::other(format!("{bytes} bytes do not fit into {pool:?}"));
             pool.take(bytes).ok_or_else(full)
         };
-        assert!(config.buffer_bytes.is_multiple_of(PAGE), "receive buffers of whole pages");
-        let entries = take(config.queue_bytes())?;
-        let data = take(usize::from(config.buffers) * config.buffer_bytes)?;
-        let buffers =
-            Buffers::new(entries, data, config.buffer_bytes, config.buffers, bell.clone());
+        let awaited = Rc::new(Cell::new(false));
+        let group = |group: u16, (count, bytes): (u16, usize)| {
+            assert!(bytes.is_multiple_of(PAGE), "receive buffers of whole pages");
+            let entries = take(queue_bytes(count))?;
+            let data = take(usize::from(count) * bytes)?;
+            let waiting = (awaited.clone(), bell.clone());
+            io::Result::Ok(Buffers::new(group, entries, data, bytes, count, waiting))
+        };
+        let [ordinary, large] = config.groups();
+        let buffers = group(GROUP, ordinary)?;
+        let large = (large.0 > 0).then(|| group(LARGE_GROUP, large)).transpose()?;
         if config.receive == ReceiveMode::Multishot {
             // One of these can take as many as there are.
             buffers.want(config.buffers.into());
         }
         let eventfd = new_eventfd()?;
-        let driver = Driver::new(config, buffers.clone(), eventfd.as_raw_fd())?;
+        let groups = std::iter::once(&buffers).chain(&large).cloned().collect();
+        let driver = Driver::new(config, groups, eventfd.as_raw_fd())?;
         let state = State {
             driver,
             buffers,
+            large,
             conns: Slab::new(),
             listeners: Slab::new(),
             events: VecDeque::new(),
@@ -203,7 +220,7 @@ impl Ring {
     /// nothing to hand over and nothing to fetch. Call it once a round.
     pub fn submit(&self) {
         let mut state = self.0.state.borrow_mut();
-        if state.buffers.has_returned() {
+        if state.has_returned() {
             state.take_returned();
         }
         state.arm_again();
@@ -264,7 +281,7 @@ impl Ring {
             completed: state.driver.completed,
             no_buffers: state.no_buffers,
             held_stops: state.held_stops,
-            buffers_held: u64::from(state.buffers.held()),
+            buffers_held: state.groups().map(|group| u64::from(group.held())).sum(),
             connections: state.conns.len() as u64,
         }
     }

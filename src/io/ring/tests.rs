@@ -50,6 +50,8 @@ fn modes() -> impl Iterator<Item = RingConfig> {
     all.into_iter().map(|(task_run, receive)| RingConfig {
         buffers: 16,
         buffer_bytes: 16 << 10,
+        large_buffers: 3,
+        large_buffer_bytes: 64 << 10,
         task_run,
         receive,
         ..RingConfig::default()

@@ -117,7 +117,8 @@ fn a_flooder_holds_no_more_buffers_than_it_may() {
 
 #[test]
 fn the_same_few_buffers_are_used_again() {
-    let config = RingConfig { buffers: 64, buffer_bytes: 4096, ..RingConfig::default() };
+    let config =
+        RingConfig { buffers: 64, buffer_bytes: 4096, large_buffers: 0, ..RingConfig::default() };
     let mut server = Server::new(&config);
     let mut seen = std::collections::HashSet::new();
     let mut stream = TcpStream::connect(server.addr).unwrap();
