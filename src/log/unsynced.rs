@@ -59,6 +59,13 @@ impl<E: Env> Shared<E> {
 
     /// Makes everything that recovery has written durable.
     pub(crate) async fn sync_recovered(&self) -> Result<()> {
+        let synced = self.sync_taken().await;
+        // Another try must not forget what this one has not come to.
+        self.state.borrow_mut().unsynced.all = synced.is_err();
+        synced
+    }
+
+    async fn sync_taken(&self) -> Result<()> {
         let unsynced = std::mem::take(&mut self.state.borrow_mut().unsynced);
         if unsynced.all {
             let dir = &self.config.data_dir;
@@ -78,7 +85,7 @@ impl<E: Env> Shared<E> {
 }
 
 /// Completes when all futures have; the first error, if there is one.
-async fn together<T: Future<Output = Result<()>>>(futures: Vec<T>) -> Result<()> {
+pub(crate) async fn together<T: Future<Output = Result<()>>>(futures: Vec<T>) -> Result<()> {
     let mut running: Vec<Option<Pin<Box<T>>>> =
         futures.into_iter().map(|future| Some(Box::pin(future))).collect();
     let mut outcome = Ok(());
