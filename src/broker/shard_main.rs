@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use crate::io::Env;
-use crate::log::{LogPools, LogSetConfig};
+use crate::log::{LogPools, LogSetConfig, ReserveSize};
 use crate::model::config::BrokerConfig;
 use crate::model::registration::{Listener, NodeRegistration};
 use crate::model::{NodeId, ShardId};
@@ -64,7 +64,7 @@ pub(super) async fn run(runtime: Runtime, part: Part) -> Result<(), StartError> 
     let Started { owner, metadata, registration } = runtime.drive(starting).await?;
     let bell = runtime.ring().bell();
     owner.logs().set_notifier(Rc::new(move || bell.ring()));
-    register(&runtime, &owner, &metadata, &registration).await?;
+    register(&runtime, &owner, &metadata, registration).await?;
 
     let sessions = part.config.number("max.incremental.fetch.session.cache.slots");
     let fetch_max = usize::try_from(part.config.number("fetch.max.bytes")).unwrap_or(usize::MAX);
@@ -106,7 +106,7 @@ async fn register<E: Env>(
     runtime: &Runtime,
     owner: &Rc<Owner<E>>,
     metadata: &Rc<crate::shard::Metadata<E>>,
-    registration: &[crate::cluster::MetadataRecord],
+    registration: Vec<crate::cluster::MetadataRecord>,
 ) -> Result<(), StartError> {
     use crate::shard::RoundEnd;
     let env = runtime.env().clone();
@@ -120,7 +120,7 @@ async fn register<E: Env>(
         }
     };
     let appended = async {
-        metadata.append_applied(registration).await.map_err(|code| {
+        metadata.register(registration).await.map_err(|code| {
             StartError::Environment(format!("cannot write the metadata log: {}", code.name()))
         })
     };
@@ -151,7 +151,14 @@ fn log_config(part: &Part) -> LogSetConfig {
         journal: part.pools.journal.clone(),
         cold: part.pools.cold.clone(),
     };
-    LogSetConfig::new(part.data_dir.clone(), ShardId(0), pools)
+    let bytes = |key| u64::try_from(part.config.number(key));
+    LogSetConfig {
+        journal_queue_bytes: bytes("millstream.journal.queue.bytes").unwrap_or(u64::MAX),
+        // -1 stands for what is needed.
+        reserve: bytes("millstream.reserve.bytes")
+            .map_or(ReserveSize::AsNeeded, ReserveSize::Fixed),
+        ..LogSetConfig::new(part.data_dir.clone(), ShardId(0), pools)
+    }
 }
 
 fn limits(part: &Part) -> Limits {

@@ -16,7 +16,7 @@ use super::segment::tail::{Incoming, OpenSegment};
 use super::set::{Appended, LogHandle};
 use super::state::{FileOf, Log, Shared, State};
 use crate::io::{Env, File as _, Task as _};
-use crate::model::{LeaderEpoch, Offset, Timestamp};
+use crate::model::{LeaderEpoch, LogId, Offset, Timestamp};
 use crate::record::{BatchSummary, patch_base};
 
 /// Bytes after which a producer snapshot is wanted.
@@ -38,6 +38,7 @@ impl<E: Env> Shared<E> {
         base: Offset,
         epoch: LeaderEpoch,
     ) -> Outcome<Appended> {
+        self.make_way(DurabilityClass::Os);
         let result = self.try_append(handle, batch, summary, base, epoch);
         let (stalled, pressed) = {
             let state = self.state.borrow();
@@ -65,7 +66,8 @@ impl<E: Env> Shared<E> {
     ) -> Outcome<Appended> {
         let mut guard = self.state.borrow_mut();
         let state = &mut *guard;
-        state.may_write()?;
+        let metadata = state.log(handle).is_some_and(|log| log.known.log_id == LogId::METADATA);
+        state.may_write(metadata)?;
         let log = state.log(handle).ok_or(AppendError::Gone)?;
         if log.truncate_to.is_some() {
             return Err(AppendError::Full);
@@ -80,9 +82,18 @@ impl<E: Env> Shared<E> {
             return Err(AppendError::Full);
         }
         let bypasses = state.bypasses(handle, batch.len(), &self.config);
+        let ahead = state.bypass_bytes;
+        if bypasses && ahead > 0 && ahead + batch.len() as u64 > self.config.bypass_bytes_max {
+            return Err(AppendError::Full);
+        }
         let class = state.log(handle).ok_or(AppendError::Gone)?.class();
         let journal = &mut state.journals[class.index()];
-        if !journal.admits_appends() {
+        // Only a deletion makes room on a full disk: its record uses what is
+        // kept for reclaim.
+        if !metadata && !journal.admits_appends() {
+            return Err(if journal.is_stuck() { AppendError::NoSpace } else { AppendError::Full });
+        }
+        if !metadata && !bypasses && journal.is_crowded() {
             return Err(AppendError::Full);
         }
         if !bypasses && !journal.has_room(&self.config.pools.journal, batch.len()) {
@@ -123,6 +134,10 @@ impl<E: Env> Shared<E> {
                 log.bypass_from = Some(boundary);
                 state.bypassing.push(handle);
             }
+            state.bypass_bytes += batch.len() as u64;
+            if let Some(log) = state.log_mut(handle) {
+                log.bypass_waits += batch.len() as u64;
+            }
         } else {
             let header = FrameHeader {
                 base_offset: base,
@@ -154,6 +169,15 @@ impl<E: Env> Shared<E> {
             self.submit(class);
         }
         self.flushing.set(false);
+    }
+
+    /// A journal that is written without waiting is never in anybody's way.
+    fn make_way(self: &Rc<Self>, class: DurabilityClass) {
+        if self.state.borrow().journals[class.index()].is_crowded() {
+            self.flushing.set(true);
+            self.submit(class);
+            self.flushing.set(false);
+        }
     }
 
     /// Starts every group write that may start.
@@ -296,15 +320,18 @@ impl<E: Env> Shared<E> {
 }
 
 impl<E: Env> State<E> {
-    fn may_write(&self) -> Outcome<()> {
+    fn may_write(&self, metadata: bool) -> Outcome<()> {
         if let Some((reason, _)) = &self.fatal {
             return Err(AppendError::Poisoned(*reason));
         }
-        if self.no_space {
+        if self.closing {
+            return Err(AppendError::Gone);
+        }
+        if self.no_space && !(metadata && self.ready) {
             return Err(AppendError::NoSpace);
         }
-        assert!(self.writable, "appends start after recovery has ended");
-        if self.closing { Err(AppendError::Gone) } else { Ok(()) }
+        assert!(self.ready, "appends start after recovery has ended");
+        Ok(())
     }
 
     /// Whether a batch goes straight to the segment: it must when earlier

@@ -26,6 +26,11 @@ pub const SMALL_TAIL_BYTES: u64 = 64 * 1024;
 /// Partitions of one round that may bypass the journal: each costs a sync.
 pub const MAX_BYPASS_PER_ROUND: usize = 4;
 
+/// What a reserve of the needed size has beyond the journals and an eighth of
+/// them: large appends under way, the first journal files of the next start,
+/// the checkpoint.
+pub const RESERVE_FIXED_BYTES: u64 = 32 << 20;
+
 /// What an acknowledged record survives.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum DurabilityClass {
@@ -82,6 +87,16 @@ impl JournalConfig {
         Self { first_file_bytes: 8 << 20, file_bytes: 8 << 20, cap_bytes: 64 << 20, in_flight: 1 };
 }
 
+/// Disk space that is kept for the day on which the disk is full.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ReserveSize {
+    /// As large as the journals are, an eighth more for indexes, and
+    /// [`RESERVE_FIXED_BYTES`].
+    AsNeeded,
+    /// So many bytes; 0 for none.
+    Fixed(u64),
+}
+
 /// Memory of the log layer of one shard, from the shard's budget.
 #[derive(Clone, Debug)]
 pub struct LogPools {
@@ -110,6 +125,13 @@ pub struct LogSetConfig {
     pub tail_chunk_bytes: usize,
     /// A batch of at least this size bypasses the journal, in bytes.
     pub bypass_bytes: usize,
+    /// Bytes that bypasses of all logs may have waiting and under way, before
+    /// appends of that kind wait; a single larger one is taken all the same.
+    pub bypass_bytes_max: u64,
+    /// Bytes that may be queued and in flight in one journal before appends wait.
+    pub journal_queue_bytes: u64,
+    /// Space kept for a full disk.
+    pub reserve: ReserveSize,
     /// A log with this many unwritten bytes is written behind.
     pub write_behind_bytes: u64,
     /// Open files kept by the LRU.
@@ -132,6 +154,9 @@ impl LogSetConfig {
             os: JournalConfig::OS,
             tail_chunk_bytes: 1 << 20,
             bypass_bytes: 256 * 1024,
+            bypass_bytes_max: 16 << 20,
+            journal_queue_bytes: 1 << 20,
+            reserve: ReserveSize::AsNeeded,
             write_behind_bytes: 1 << 20,
             open_files: 512,
             unlink_every: Duration::from_millis(2),

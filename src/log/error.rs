@@ -72,6 +72,18 @@ pub enum Error {
         /// What is wrong with it.
         what: &'static str,
     },
+    /// A batch cannot be read; only its readers suffer.
+    #[error("{path} cannot be read at position {position}, offset {offset}: {source}")]
+    Unreadable {
+        /// The segment.
+        path: PathBuf,
+        /// Byte position of the batch, as far as it was found.
+        position: u64,
+        /// The offset asked for.
+        offset: Offset,
+        /// What the system said.
+        source: io::Error,
+    },
     /// A file could not be read or changed; only the request suffers.
     #[error("{path}: {source}")]
     Io {

@@ -75,6 +75,11 @@ impl<F: Clone> FilesLru<F> {
         Some(file.clone())
     }
 
+    /// Closes all files that nobody uses at this moment.
+    pub(crate) fn forget_all(&self) {
+        self.inner.borrow_mut().open.clear();
+    }
+
     /// Closes the files of a log that `keep` does not want.
     pub(crate) fn forget(&self, handle: LogHandle, keep: impl Fn(Offset) -> bool) {
         self.inner.borrow_mut().open.retain(|k, _| k.handle != handle || keep(k.segment));

@@ -9,10 +9,13 @@
 mod append;
 mod behind;
 mod checkpoint;
+mod close;
 pub mod config;
+mod damage;
 pub mod epoch_cache;
 pub mod error;
 mod files_lru;
+mod finish;
 pub mod fuzzing;
 mod journal;
 mod lifecycle;
@@ -29,6 +32,7 @@ mod segment_io;
 mod set;
 mod signal;
 mod snapshots;
+mod space;
 mod state;
 mod timestamps;
 mod together;
@@ -38,7 +42,9 @@ mod unsynced;
 #[cfg(test)]
 mod tests;
 
-pub use config::{DurabilityClass, JournalConfig, KnownLog, LogConfig, LogPools, LogSetConfig};
+pub use config::{
+    DurabilityClass, JournalConfig, KnownLog, LogConfig, LogPools, LogSetConfig, ReserveSize,
+};
 pub use epoch_cache::{EpochCache, EpochEntry};
 pub use error::{AppendError, Error, FatalReason, Result};
 pub use recovery::Recovery;

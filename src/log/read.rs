@@ -58,14 +58,33 @@ impl<E: Env> Shared<E> {
 
     /// See `LogSet::read_cold`.
     pub(crate) async fn read_cold(self: &Rc<Self>, read: ColdRead) -> Result<Slices> {
+        let mut at = 0;
+        match self.read_batches(read, &mut at).await {
+            Err(Error::Io { path, source }) => {
+                Err(Error::Unreadable { path, position: at, offset: read.from, source })
+            }
+            other => other,
+        }
+    }
+
+    /// `at` is the position that is being read, for messages.
+    async fn read_batches(self: &Rc<Self>, read: ColdRead, at: &mut u64) -> Result<Slices> {
         let (base, end) = self.segment_of(read.handle, read.from)?;
-        let start = self.locate(read.handle, base, read.from, end).await?;
-        let mut start = start;
+        let mut start = self.locate(read.handle, base, read.from, end).await?;
+        let mut most = read.max_bytes as u64;
         loop {
+            *at = start.pos;
             // Look at as much as is wanted, and at the header of the next one.
-            let want = (start.pos + read.max_bytes as u64).min(end.pos);
+            let want = (start.pos + most).min(end.pos);
             let to = want.max(start.pos + HEADER_LEN as u64).min(end.pos);
-            let pieces = self.read_range(read.handle, base, start.pos, to).await?;
+            let pieces = match self.read_range(read.handle, base, start.pos, to).await {
+                // What cannot be read may lie behind the first batch.
+                Err(Error::Io { .. }) if most > 0 => {
+                    most = 0;
+                    continue;
+                }
+                pieces => pieces?,
+            };
             let cut = cut_batches(&pieces, start, read.from, read.upper);
             match cut {
                 Cut::Corrupt(at) => return Err(self.corrupt(read.handle, base, at)),
@@ -99,7 +118,11 @@ impl<E: Env> Shared<E> {
         }
         match log.closed.range(..=offset).next_back() {
             Some((base, s)) => Ok((*base, Mark { offset: s.end, pos: s.len })),
-            None => Err(Error::OutOfRange(offset)),
+            None if offset < log.log_start => Err(Error::OutOfRange(offset)),
+            None => {
+                let (path, what) = (log.dir.clone(), "the segment that holds it is missing");
+                Err(Error::Corrupt { path, position: 0, offset, what })
+            }
         }
     }
 
@@ -142,6 +165,11 @@ impl<E: Env> Shared<E> {
                 return Ok(Mark { offset: head.base, pos: at.pos });
             }
             at = Mark { offset: head.end(), pos: at.pos + head.len as u64 };
+        }
+        if offset < end.offset {
+            let path = self.path(handle, base, Kind::Log)?;
+            let what = "the batches up to the next segment are missing";
+            return Err(Error::Corrupt { path, position: at.pos, offset, what });
         }
         Ok(at)
     }

@@ -19,7 +19,7 @@ use super::segment::names::{self, Kind};
 use super::set::Recovered;
 use super::state::{ClosedSegment, Log, Shared};
 use crate::io::{Env, FileSystem as _};
-use crate::model::{LeaderEpoch, LogId, Offset};
+use crate::model::{LeaderEpoch, LogId, Offset, TopicId};
 
 /// Restores a log from its floor and its frames and puts it into the set.
 pub(crate) async fn rebuild<E: Env>(
@@ -85,6 +85,7 @@ pub(crate) async fn rebuild<E: Env>(
         open: VecDeque::from([active]),
         floor,
         bypass_from: None,
+        bypass_waits: 0,
         bypass_flight: None,
         segment_busy: false,
         behind_queued: false,
@@ -93,6 +94,7 @@ pub(crate) async fn rebuild<E: Env>(
         truncate_to: None,
         bytes_since_snapshot: 0,
         snapshots: 0,
+        leaving: false,
     });
     Ok(Recovered {
         handle,
@@ -113,7 +115,7 @@ pub(crate) async fn make_dir<E: Env>(
 ) -> Result<()> {
     let fs = shared.env.fs();
     let path = dir.join("partition.metadata");
-    let text = format!("version: 0\ntopic_id: {}\n", base64_url(&known.topic_id.0));
+    let text = metadata_text(known.topic_id);
     if fs.read(&path).await.is_ok_and(|found| found == text.as_bytes()) {
         return Ok(());
     }
@@ -122,6 +124,11 @@ pub(crate) async fn make_dir<E: Env>(
     written.map_err(|e| Error::write(FatalReason::Checkpoint, &path, e))?;
     shared.sync_dir(dir).await?;
     shared.sync_dir(&shared.config.data_dir).await
+}
+
+/// What `partition.metadata` holds.
+pub(crate) fn metadata_text(id: TopicId) -> String {
+    format!("version: 0\ntopic_id: {}\n", base64_url(&id.0))
 }
 
 /// Kafka's text form of a topic id: base64 for URLs, without padding.

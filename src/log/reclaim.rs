@@ -25,7 +25,7 @@ use crate::model::Offset;
 use crate::model::planted::{Bug, armed};
 
 /// Above this many logs to sync, one `syncfs` is cheaper. So many go on at once.
-const SYNC_EACH_MAX: usize = 32;
+pub(crate) const SYNC_EACH_MAX: usize = 32;
 /// Pause before a cold procedure that lacked memory tries again.
 const RETRY: Duration = Duration::from_millis(1);
 
@@ -79,12 +79,13 @@ impl<E: Env> Shared<E> {
                 Duty::Reclaim => self.reclaim(class).await,
             };
             match result {
-                Ok(()) => self.state.borrow_mut().no_space = false,
+                Ok(()) => self.state.borrow_mut().space_found(),
                 Err(Error::NoMemory(_) | Error::Gone) => self.env.sleep(RETRY).await,
                 Err(error @ Error::Fatal { .. }) => self.poison_by(&error),
+                Err(error) if duty == Duty::Make => self.stay_small(class, &error).await,
                 Err(error) => {
                     tracing::warn!(%error, "the journal waits for space");
-                    self.wait_for_space().await;
+                    self.wait_for_space(&error).await;
                 }
             }
             self.submit(class);
@@ -92,10 +93,34 @@ impl<E: Env> Shared<E> {
         }
     }
 
-    /// Makes a file of the ordinary size.
-    pub(crate) async fn make_file(&self, class: DurabilityClass) -> Result<()> {
+    /// Makes a file of the ordinary size, and room for what it will hold.
+    async fn make_file(&self, class: DurabilityClass) -> Result<()> {
         let bytes = self.config.journal(class).file_bytes;
-        self.make_file_of(class, bytes).await
+        self.extend_reserve(bytes).await?;
+        self.make_file_of(class, bytes).await?;
+        self.state.borrow_mut().journals[class.index()].cramped = false;
+        Ok(())
+    }
+
+    /// A journal that finds no space for another file goes on with those that
+    /// it has, as at its cap, and tries again.
+    async fn stay_small(self: &Rc<Self>, class: DurabilityClass, error: &Error) {
+        let (was_cramped, stuck) = {
+            let journal = &mut self.state.borrow_mut().journals[class.index()];
+            let was_cramped = std::mem::replace(&mut journal.cramped, true);
+            (was_cramped, journal.stalled && journal.is_stuck())
+        };
+        if !was_cramped {
+            let name = class.name();
+            tracing::warn!(
+                "{error}: the journal of class {name} does not grow until there is space"
+            );
+        }
+        self.kick_keeper();
+        if stuck {
+            return self.wait_for_space(error).await;
+        }
+        self.env.sleep(self.config.no_space_retry).await;
     }
 
     pub(crate) async fn make_file_of(&self, class: DurabilityClass, bytes: u64) -> Result<()> {
@@ -248,7 +273,7 @@ impl<E: Env> Shared<E> {
 
     /// Makes a log's segment ready to be trusted up to its committed floor;
     /// returns that, and the truncations that it knows of.
-    async fn sync_to_floor(
+    pub(crate) async fn sync_to_floor(
         self: &Rc<Self>,
         handle: LogHandle,
         class: DurabilityClass,
@@ -355,8 +380,11 @@ impl<E: Env> Shared<E> {
         let base = Offset(floor.segment);
         let indexes = self.write_indexes(handle, base, Some(floor.boundary_pos), sync);
         let bytes = async {
+            if !sync {
+                return Ok(());
+            }
             let file = self.segment_file(handle, base).await?;
-            if sync { self.sync_file(&file).await } else { Ok(()) }
+            self.sync_file(&file).await
         };
         // Both to their ends, whatever becomes of the other.
         let (indexes, bytes) = futures_lite::future::zip(indexes, bytes).await;
@@ -375,7 +403,7 @@ impl<E: Env> Shared<E> {
         beginning: &super::Slices,
     ) -> Tail {
         let mut pieces = beginning.clone();
-        let header = {
+        let (header, log_class) = {
             let state = self.state.borrow();
             let Some(log) = state.log(handle) else { return Tail::Changed };
             let segment = log.active();
@@ -393,16 +421,24 @@ impl<E: Env> Shared<E> {
             }
             segment.slices(in_memory, segment.end_pos, &mut pieces);
             let epoch = log.epochs.latest().map_or(crate::model::LeaderEpoch::NONE, |e| e.epoch);
-            FrameHeader {
+            let header = FrameHeader {
                 base_offset: Offset(floor.boundary_offset),
                 end_offset: segment.end_offset,
                 segment: segment.base,
                 position: floor.pos,
                 aux: floor.boundary_pos,
                 ..FrameHeader::bare(FrameKind::Tail, log.known.log_id, epoch)
-            }
+            };
+            (header, log.class())
         };
         let parts: Vec<&[u8]> = pieces.iter().map(|p| &**p).collect();
+        {
+            // Others' appends are not to wait behind the tails of thousands.
+            let journal = &self.state.borrow().journals[log_class.index()];
+            if journal.is_crowded() && !journal.stalled {
+                return Tail::Full;
+            }
+        }
         let queued = if armed(Bug::TailSplitInTwo) {
             self.split_tail(handle, header, &parts)
         } else {
@@ -466,7 +502,8 @@ impl<E: Env> Shared<E> {
             (journal.full.pop_front(), journal.next_sequence)
         };
         let Some(mut file) = file else { return Ok(()) };
-        if file.header.capacity >= self.config.journal(class).file_bytes {
+        let small = file.header.capacity < self.config.journal(class).file_bytes;
+        if !small || self.state.borrow().journals[class.index()].cramped {
             files::recycle(&self.env, &mut file, &self.config.pools.cold, sequence).await?;
             self.state.borrow_mut().journals[class.index()].ready.push_back(file);
             return Ok(());
@@ -496,7 +533,8 @@ impl<E: Env> State<E> {
     fn due(&self, duty: Duty) -> Option<DurabilityClass> {
         let due = |j: &&super::journal::writer::Journal<super::state::FileOf<E>>| match duty {
             Duty::Make => j.wants_file(),
-            Duty::Reclaim => j.wants_reclaim(),
+            // Its checkpoint would make void what a start has not finished with.
+            Duty::Reclaim => self.ready && j.wants_reclaim(),
         };
         self.journals.iter().find(due).map(|j| j.class)
     }

@@ -432,12 +432,12 @@ impl<E: Env> Shared<E> {
                 },
             );
         }
-        self.write_epochs(handle).await
+        self.write_epochs(handle, true).await
     }
 
     /// Writes `leader-epoch-checkpoint`, for Kafka's tools; ours is the
-    /// checkpoint.
-    pub(crate) async fn write_epochs(&self, handle: LogHandle) -> Result<()> {
+    /// checkpoint. Without `sync` the caller syncs the file system.
+    pub(crate) async fn write_epochs(&self, handle: LogHandle, sync: bool) -> Result<()> {
         let (path, text) = {
             let state = self.state.borrow();
             let log = state.log(handle).ok_or(Error::Gone)?;
@@ -445,7 +445,15 @@ impl<E: Env> Shared<E> {
         };
         let temporary = path.with_extension("tmp");
         let fs = self.env.fs();
-        let written = fs.write(&temporary, text.into_bytes()).await;
+        let written = match sync {
+            true => fs.write(&temporary, text.into_bytes()).await,
+            false => match fs.open(&temporary, OpenMode::BUFFERED).await {
+                Ok(file) => {
+                    file.write_now(text.as_bytes(), 0).and(file.set_len(text.len() as u64).await)
+                }
+                Err(e) => Err(e),
+            },
+        };
         written.map_err(|e| Error::write(FatalReason::Checkpoint, &path, e))?;
         let renamed = fs.rename(&temporary, &path).await;
         renamed.map_err(|e| Error::write(FatalReason::Checkpoint, &path, e))

@@ -10,7 +10,7 @@ use super::recovery::Recovery;
 use super::state::Shared;
 use super::{AppendError, EpochEntry, FatalReason, KnownLog, LogSetConfig, Result};
 use crate::io::{ChunkSlice, Env};
-use crate::model::{LeaderEpoch, LogId, Offset, Timestamp};
+use crate::model::{LeaderEpoch, LogId, Offset, Timestamp, TopicId};
 use crate::record::BatchSummary;
 
 /// An open log of a [`LogSet`]; never valid again after `delete`.
@@ -124,6 +124,20 @@ impl<E: Env> LogSet<E> {
         Ok((recovery.finish().await?, found))
     }
 
+    /// Whether the start has come to its end: on a full disk the last steps
+    /// wait for space, and appends are refused until then.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        self.shared.state.borrow().ready
+    }
+
+    /// Whether appends and new logs find space, as far as the last try told.
+    #[must_use]
+    pub fn has_space(&self) -> bool {
+        let state = self.shared.state.borrow();
+        state.ready && !state.no_space
+    }
+
     /// Makes an empty log and its directory.
     pub async fn create(&self, known: &KnownLog) -> Result<LogHandle> {
         self.shared.create(known).await
@@ -133,6 +147,13 @@ impl<E: Env> LogSet<E> {
     /// unlinked in the background.
     pub async fn delete(&self, handle: LogHandle) -> Result<()> {
         self.shared.delete(handle).await
+    }
+
+    /// Deletes the directories of partitions that are in no log of this set and
+    /// whose topic is one of `removed`: a crash came between a removal that is
+    /// durable and the directory's rename. Others are left alone.
+    pub async fn delete_removed(&self, removed: &[TopicId]) -> Result<()> {
+        self.shared.delete_removed(removed).await
     }
 
     /// Appends one validated batch at the log's end, `base_offset`: copies it
@@ -298,7 +319,8 @@ impl<E: Env> LogSet<E> {
         super::snapshots::store(&self.shared, handle, bytes, at)
     }
 
-    /// Clean stop: flushes, writes everything behind, checkpoints.
+    /// Clean stop: flushes, writes everything behind, checkpoints. On a full
+    /// disk what is in the journals stays there.
     pub async fn close(&self) -> Result<()> {
         self.shared.close().await
     }

@@ -18,6 +18,7 @@ use super::journal::writer::Journal;
 use super::segment::tail::{Mark, OpenSegment};
 use super::set::LogHandle;
 use super::signal::Signal;
+use super::space::Reserve;
 use super::unsynced::Unsynced;
 use crate::io::{Env, FileSystem};
 use crate::model::{Offset, Timestamp};
@@ -40,6 +41,8 @@ pub(crate) struct ClosedSegment {
 pub(crate) struct BypassFlight {
     /// Nothing at or above this offset may be acknowledged.
     pub(crate) start: Offset,
+    /// Bytes of its batches.
+    pub(crate) bytes: u64,
 }
 
 /// One partition's log.
@@ -61,6 +64,8 @@ pub(crate) struct Log {
     pub(crate) floor: Floor,
     /// Where bytes begin that no frame vouches for yet.
     pub(crate) bypass_from: Option<Mark>,
+    /// Bytes that wait for a bypass.
+    pub(crate) bypass_waits: u64,
     pub(crate) bypass_flight: Option<BypassFlight>,
     /// A task is writing its segments.
     pub(crate) segment_busy: bool,
@@ -73,6 +78,8 @@ pub(crate) struct Log {
     pub(crate) bytes_since_snapshot: u64,
     /// Producer snapshots being stored.
     pub(crate) snapshots: u32,
+    /// It is being deleted: nobody waits for space on its behalf any more.
+    pub(crate) leaving: bool,
 }
 
 impl Log {
@@ -121,10 +128,15 @@ pub(crate) struct State<E: Env> {
     pub(crate) journals: [Journal<FileOf<E>>; 2],
     pub(crate) events: VecDeque<(LogHandle, Offset)>,
     pub(crate) fatal: Option<(FatalReason, String)>,
-    /// The disk was full at the last try.
+    /// The disk was full at the last try, or the reserve is missing.
     pub(crate) no_space: bool,
-    /// Recovery has ended.
+    pub(crate) reserve: Reserve<FileOf<E>>,
+    /// Bytes of all logs on their way past the journals.
+    pub(crate) bypass_bytes: u64,
+    /// Recovery writes to fresh journals.
     pub(crate) writable: bool,
+    /// Recovery has ended: appends are taken.
+    pub(crate) ready: bool,
     /// `close` has begun.
     pub(crate) closing: bool,
     pub(crate) keeper_running: bool,
@@ -147,7 +159,8 @@ pub(crate) struct State<E: Env> {
 
 impl<E: Env> State<E> {
     pub(crate) fn new(config: &LogSetConfig) -> Self {
-        let journal = |class| Journal::new(class, *config.journal(class));
+        let queue = config.journal_queue_bytes;
+        let journal = |class| Journal::new(class, *config.journal(class), queue);
         Self {
             logs: Slab::new(),
             next_generation: 0,
@@ -155,7 +168,10 @@ impl<E: Env> State<E> {
             events: VecDeque::new(),
             fatal: None,
             no_space: false,
+            reserve: Reserve::default(),
+            bypass_bytes: 0,
             writable: false,
+            ready: false,
             closing: false,
             keeper_running: false,
             maker_running: false,

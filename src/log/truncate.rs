@@ -110,9 +110,11 @@ impl<E: Env> Shared<E> {
         }
     }
 
-    async fn wait_out(&self, error: &Error) -> Result<()> {
+    async fn wait_out(self: &Rc<Self>, error: &Error) -> Result<()> {
         tracing::warn!(%error, "a truncation waits");
-        self.env.sleep(self.config.no_space_retry).await;
+        if !self.give_up_reserve(error).await {
+            self.env.sleep(self.config.no_space_retry).await;
+        }
         self.check()
     }
 

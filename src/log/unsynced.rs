@@ -57,6 +57,13 @@ impl<E: Env> Shared<E> {
 
     /// Makes everything that recovery has written durable.
     pub(crate) async fn sync_recovered(&self) -> Result<()> {
+        let synced = self.sync_taken().await;
+        // Another try must not forget what this one has not come to.
+        self.state.borrow_mut().unsynced.all = synced.is_err();
+        synced
+    }
+
+    async fn sync_taken(&self) -> Result<()> {
         let unsynced = std::mem::take(&mut self.state.borrow_mut().unsynced);
         if unsynced.all {
             let dir = &self.config.data_dir;

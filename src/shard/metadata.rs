@@ -9,12 +9,13 @@ use std::cell::{Ref, RefCell};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_lock::Mutex;
 
 use crate::base::once;
 use crate::cluster::{Command, Controller, Ctx, Image, MetadataRecord, PartitionImage, Reply};
-use crate::io::Env;
+use crate::io::{Env, Task as _};
 use crate::log::{KnownLog, LogConfig};
 use crate::model::config::{BrokerConfig, Status, topic_key};
 use crate::model::{
@@ -36,6 +37,9 @@ pub const METADATA_TOPIC_ID: TopicId = TopicId([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 /// Log id of the metadata log: the one that is known before any metadata is.
 pub const METADATA_LOG_ID: LogId = LogId::METADATA;
 
+/// Time between two tries to register while the disk is full.
+const REGISTRATION_RETRY: Duration = Duration::from_secs(1);
+
 /// Producer ids of this node's block that are not given out.
 #[derive(Clone, Copy, Debug, Default)]
 struct IdBlock {
@@ -53,6 +57,8 @@ pub struct Metadata<E: Env> {
     log: Rc<OwnedPartition>,
     /// Held from a command's step until its records are applied.
     turn: Mutex<()>,
+    /// Records with which this node starts, until they are durable.
+    registration: RefCell<Vec<MetadataRecord>>,
     producer_ids: RefCell<IdBlock>,
     /// Partitions of the image whose logs could not be made yet.
     missing: RefCell<Vec<(TopicId, PartitionIndex)>>,
@@ -114,11 +120,12 @@ pub fn metadata_log(config: &TopicConfig) -> KnownLog {
     }
 }
 
-/// Applies the records of whole batches to an image.
+/// Applies the records of whole batches to an image, and notes which topics
+/// they remove.
 ///
 /// # Errors
 /// Words for the operator when a record is damaged or from a newer version.
-pub fn replay(image: &mut Image, batches: &[u8]) -> Result<(), String> {
+pub fn replay(image: &mut Image, removed: &mut Vec<TopicId>, batches: &[u8]) -> Result<(), String> {
     for batch in crate::record::batches(batches) {
         let batch = batch.map_err(|e| e.to_string())?;
         let at = batch.base_offset();
@@ -129,6 +136,9 @@ pub fn replay(image: &mut Image, batches: &[u8]) -> Result<(), String> {
             match crate::cluster::decode(value) {
                 Ok(crate::cluster::Decoded::Record(record)) => {
                     image.apply(&record).map_err(|e| format!("offset {at}: {e}"))?;
+                    if let MetadataRecord::TopicRemoved { id } = record {
+                        removed.push(id);
+                    }
                 }
                 Ok(crate::cluster::Decoded::Skipped { kind }) => {
                     tracing::info!("metadata record of type {kind} at offset {at} skipped");
@@ -158,6 +168,7 @@ impl<E: Env> Metadata<E> {
             image: RefCell::new(image),
             log,
             turn: Mutex::new(()),
+            registration: RefCell::default(),
             producer_ids: RefCell::default(),
             missing: RefCell::default(),
             warned: RefCell::default(),
@@ -189,6 +200,7 @@ impl<E: Env> Metadata<E> {
     /// A retriable code when the records could not be made durable.
     pub async fn command(&self, command: Command) -> Result<Reply, ErrorCode> {
         let _turn = self.turn.lock().await;
+        self.append_registration().await?;
         self.create_missing().await;
         let step = {
             let env = self.owner.env().clone();
@@ -196,6 +208,11 @@ impl<E: Env> Metadata<E> {
             let mut ctx = Ctx { random: &mut random };
             self.controller.step(&self.image.borrow(), command, &mut ctx)
         };
+        let grows = step.records.iter().any(|r| matches!(r, MetadataRecord::Partition(_)));
+        if grows && !self.owner.logs().has_space() {
+            // A deletion is carried out on a full disk; this would fail half-way.
+            return Err(ErrorCode::KafkaStorageError);
+        }
         if !step.records.is_empty() {
             self.append(&step.records).await?;
             self.apply(&step.records).await?;
@@ -204,12 +221,37 @@ impl<E: Env> Metadata<E> {
     }
 
     /// Makes records durable that the image has already: those with which
-    /// this node starts.
+    /// this node starts. When the log cannot take them yet for want of space,
+    /// they follow as soon as it can, before any command's.
     ///
     /// # Errors
-    /// A retriable code when they could not be made durable.
-    pub async fn append_applied(&self, records: &[MetadataRecord]) -> Result<(), ErrorCode> {
-        self.append(records).await
+    /// A code when they could not be made durable for another reason.
+    pub async fn register(self: &Rc<Self>, records: Vec<MetadataRecord>) -> Result<(), ErrorCode> {
+        *self.registration.borrow_mut() = records;
+        if self.owner.logs().is_ready() {
+            return self.append_registration().await;
+        }
+        let metadata = self.clone();
+        let later = self.owner.env().spawn(async move {
+            loop {
+                metadata.owner.env().sleep(REGISTRATION_RETRY).await;
+                let _turn = metadata.turn.lock().await;
+                if metadata.append_registration().await.is_ok() {
+                    return;
+                }
+            }
+        });
+        later.detach();
+        Ok(())
+    }
+
+    async fn append_registration(&self) -> Result<(), ErrorCode> {
+        let records = self.registration.borrow().clone();
+        if !records.is_empty() {
+            self.append(&records).await?;
+            self.registration.borrow_mut().clear();
+        }
+        Ok(())
     }
 
     /// Appends records as one batch and waits until it is committed.

@@ -143,6 +143,8 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
         self.counters.rounds += 1;
         self.now = self.runtime.env().monotonic();
         self.ring.submit();
+        // Before newcomers, who would take what came free.
+        self.hungry.feed(self.now, &mut self.ready);
         let mut events = std::mem::take(&mut self.events);
         self.ring.reap(|event| events.push(event));
         for event in events.drain(..) {
@@ -150,7 +152,6 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
         }
         self.events = events;
         self.mailbox.expire(self.now);
-        self.hungry.feed(self.now, &mut self.ready);
         self.serve_ready();
         self.round_end.end_round();
         self.deliver();

@@ -139,7 +139,16 @@ async fn incarnation(
     }
     let known = start_epochs(shared);
     let settings = shared.plan.settings();
-    let (set, recovered) = match LogSet::recover(env.clone(), settings, &known).await {
+    // On a full disk the start waits, for whoever makes room.
+    let recovering = LogSet::recover(env.clone(), settings, &known);
+    let room = async {
+        env.sleep(Duration::from_millis(200)).await;
+        if shared.plan.trouble.passes() {
+            sim.faults(NODE, |f| f.clear());
+        }
+        std::future::pending().await
+    };
+    let (set, recovered) = match futures_lite::future::or(recovering, room).await {
         Ok(found) => found,
         Err(error) => {
             let excused = !last && shared.plan.trouble != Trouble::None;
@@ -273,6 +282,10 @@ fn check_files(shard: &Shard, sim: &Sim, exact: bool) {
 
 /// A clean stop: everything is in the files, exactly.
 async fn close(shard: &Rc<Shard>, sim: &Sim) -> End {
+    // A start that waits for space leaves all in the journals.
+    while !shard.set.is_ready() && !shard.dead.get() {
+        shard.env.sleep(Duration::from_millis(1)).await;
+    }
     shard.shared.tell(|| "close".to_owned());
     let closed = shard.set.close().await;
     if !shard.check(closed) {

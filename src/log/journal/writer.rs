@@ -33,6 +33,7 @@ struct Flight {
     done: bool,
     acks: Vec<Ack>,
     serial: u64,
+    bytes: u64,
 }
 
 /// A write to perform.
@@ -58,9 +59,15 @@ pub(crate) struct Journal<F> {
     pub(crate) next_slot: u64,
     /// A group waits for a file.
     pub(crate) stalled: bool,
+    /// The last file that should have been made did not fit on the disk: as
+    /// at the cap, until one does.
+    pub(crate) cramped: bool,
     open: Option<Pending>,
     queue: VecDeque<Pending>,
     in_flight: VecDeque<Flight>,
+    /// Bytes of `queue` and `in_flight`.
+    ahead_bytes: u64,
+    ahead_max: u64,
     next_number: u64,
     previous_crc: u32,
     /// First group that a checkpoint written now would need.
@@ -73,7 +80,8 @@ pub(crate) struct Journal<F> {
 }
 
 impl<F: Clone> Journal<F> {
-    pub(crate) fn new(class: DurabilityClass, config: JournalConfig) -> Self {
+    /// `ahead_max`: bytes that may be ahead of an append.
+    pub(crate) fn new(class: DurabilityClass, config: JournalConfig, ahead_max: u64) -> Self {
         Self {
             class,
             config,
@@ -84,9 +92,12 @@ impl<F: Clone> Journal<F> {
             next_sequence: 1,
             next_slot: 0,
             stalled: false,
+            cramped: false,
             open: None,
             queue: VecDeque::new(),
             in_flight: VecDeque::new(),
+            ahead_bytes: 0,
+            ahead_max,
             next_number: 1,
             previous_crc: 0,
             first_group: 0,
@@ -95,6 +106,11 @@ impl<F: Clone> Journal<F> {
             groups: 0,
             spare_acks: Vec::new(),
         }
+    }
+
+    /// Whether there is any file to write to.
+    pub(crate) fn has_file(&self) -> bool {
+        self.active.is_some() || !self.ready.is_empty()
     }
 
     /// Goes on after what recovery found: numbers never repeat.
@@ -122,7 +138,27 @@ impl<F: Clone> Journal<F> {
             return true;
         }
         let room: u64 = self.active.iter().chain(&self.ready).map(JournalFile::room).sum();
-        room > self.config.file_bytes / 2
+        room > self.config.file_bytes.min(self.total_bytes) / 2
+    }
+
+    /// Whether it can neither grow nor free anything: one file on a full disk.
+    pub(crate) fn is_stuck(&self) -> bool {
+        self.cramped && self.full.is_empty() && self.ready.is_empty()
+    }
+
+    /// Whether an append would have to wait behind too much: what is queued
+    /// and in flight is the others'.
+    pub(crate) fn is_crowded(&self) -> bool {
+        let open = self.open.as_ref().filter(|p| !p.builder.is_empty());
+        self.ahead_bytes + open.map_or(0, |p| p.builder.padded_len() as u64) >= self.ahead_max
+    }
+
+    /// Moves the open group to the queue, unless it is empty.
+    fn close_open(&mut self) {
+        if let Some(full) = self.open.take_if(|p| !p.builder.is_empty()) {
+            self.ahead_bytes += full.builder.padded_len() as u64;
+            self.queue.push_back(full);
+        }
     }
 
     /// Whether a frame with this payload could be queued.
@@ -130,9 +166,7 @@ impl<F: Clone> Journal<F> {
         if self.open.as_ref().is_some_and(|p| p.builder.fits(payload)) {
             return true;
         }
-        if let Some(full) = self.open.take_if(|p| !p.builder.is_empty()) {
-            self.queue.push_back(full);
-        }
+        self.close_open();
         let need = GROUP_HEADER + frame_len(payload);
         let chunk = if need <= GROUP_BYTES {
             pool.take(GROUP_BYTES).or_else(|| pool.take(need))
@@ -185,9 +219,7 @@ impl<F: Clone> Journal<F> {
 
     /// Closes the open group, so that the next frame starts another.
     pub(crate) fn split(&mut self) {
-        if let Some(full) = self.open.take_if(|p| !p.builder.is_empty()) {
-            self.queue.push_back(full);
-        }
+        self.close_open();
     }
 
     /// The next group to write, when one may start now.
@@ -210,7 +242,10 @@ impl<F: Clone> Journal<F> {
             return None;
         }
         self.stalled = false;
-        let pending = self.queue.pop_front().or_else(|| self.open.take())?;
+        if self.queue.is_empty() {
+            self.close_open();
+        }
+        let pending = self.queue.pop_front()?;
         let file = self.active.as_mut().expect("switch put a file here");
         let number = self.next_number;
         self.next_number += 1;
@@ -230,6 +265,7 @@ impl<F: Clone> Journal<F> {
             done: false,
             acks: pending.acks,
             serial: pending.serial,
+            bytes: len,
         });
         Some(write)
     }
@@ -258,6 +294,7 @@ impl<F: Clone> Journal<F> {
         while self.in_flight.front().is_some_and(|f| f.done) {
             let mut flight = self.in_flight.pop_front().expect("just looked at");
             self.durable_serial = flight.serial;
+            self.ahead_bytes -= flight.bytes;
             for ack in flight.acks.drain(..) {
                 acked(ack);
             }
@@ -269,13 +306,20 @@ impl<F: Clone> Journal<F> {
 
     /// Files that reclaim should free now, by the design's half-full rule.
     pub(crate) fn wants_reclaim(&self) -> bool {
-        let max_files = (self.config.cap_bytes / self.config.file_bytes).max(2) as usize;
+        let max_files = match self.cramped {
+            true => self.full.len() + self.ready.len() + usize::from(self.active.is_some()),
+            false => (self.config.cap_bytes / self.config.file_bytes).max(2) as usize,
+        };
         !self.full.is_empty()
             && (self.full.len() >= (max_files / 2).max(1) || self.stalled && !self.may_grow())
     }
 
-    /// Whether another file fits under the cap.
+    /// Whether another file fits under the cap, and on the disk as far as known.
     pub(crate) fn may_grow(&self) -> bool {
+        !self.cramped && self.is_below_cap()
+    }
+
+    fn is_below_cap(&self) -> bool {
         self.total_bytes + self.config.file_bytes <= self.config.cap_bytes
     }
 
@@ -283,6 +327,6 @@ impl<F: Clone> Journal<F> {
     /// has been used.
     pub(crate) fn wants_file(&self) -> bool {
         let used = self.active.as_ref().is_none_or(|f| f.pos > crate::log::config::BLOCK);
-        self.ready.is_empty() && used && self.may_grow()
+        self.ready.is_empty() && used && self.is_below_cap()
     }
 }

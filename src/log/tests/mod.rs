@@ -10,6 +10,9 @@ use crate::io::sim::{Crash, NodeIndex, Sim, SimEnv};
 use crate::model::{LeaderEpoch, LogId, Offset, PartitionIndex, ShardId, Timestamp, TopicId};
 use crate::record::{BatchBuilder, BatchView, Compression, NewRecord};
 
+mod bounds;
+mod damage;
+mod space;
 mod truncation;
 
 fn config() -> LogSetConfig {
@@ -29,6 +32,7 @@ fn config() -> LogSetConfig {
         disk: small,
         os: small,
         write_behind_bytes: 32 * 1024,
+        reserve: ReserveSize::Fixed(0),
         ..LogSetConfig::new("/data".into(), ShardId(0), pools)
     }
 }

@@ -1,0 +1,277 @@
+//! Full disks: what is refused, what goes on, and that all comes back.
+
+use std::time::Duration;
+
+use super::*;
+use crate::io::{Env as _, FileSystem as _};
+
+const NODE: NodeIndex = NodeIndex(0);
+const RESERVE: &str = "/data/journal/reserve-0";
+
+fn with_reserve(bytes: u64) -> LogSetConfig {
+    LogSetConfig {
+        reserve: ReserveSize::Fixed(bytes),
+        no_space_retry: Duration::from_millis(20),
+        ..config()
+    }
+}
+
+/// The log of test `known`, and one that stands for the metadata log.
+fn both(class: DurabilityClass) -> [KnownLog; 2] {
+    let metadata = KnownLog {
+        log_id: LogId::METADATA,
+        topic: Arc::from("__cluster_metadata"),
+        class: DurabilityClass::Disk,
+        ..known(class)
+    };
+    [known(class), metadata]
+}
+
+async fn recover(
+    env: &SimEnv,
+    config: LogSetConfig,
+    class: DurabilityClass,
+) -> (LogSet<SimEnv>, Vec<Recovered>) {
+    env.fs().create_dir_all(Path::new("/data")).await.unwrap();
+    env.fs().sync_dir(Path::new("/")).await.unwrap();
+    LogSet::recover(env.clone(), config, &both(class)).await.unwrap()
+}
+
+fn used(sim: &Sim) -> u64 {
+    sim.files(NODE).iter().map(|(_, bytes)| bytes.len() as u64).sum()
+}
+
+fn len_of(sim: &Sim, path: &str) -> Option<usize> {
+    let files = sim.files(NODE);
+    files.iter().find(|(p, _)| p == Path::new(path)).map(|(_, bytes)| bytes.len())
+}
+
+fn try_append(
+    set: &LogSet<SimEnv>,
+    handle: LogHandle,
+    size: usize,
+) -> std::result::Result<Appended, AppendError> {
+    let bytes = batch(&[(1, size)], Compression::None);
+    let summary = BatchView::parse(&bytes).unwrap().0.summary().unwrap();
+    let base = set.bounds(handle).unwrap().2;
+    let done = set.append(handle, &bytes, &summary, base, LeaderEpoch(1));
+    set.flush();
+    commit(set);
+    done
+}
+
+/// Appends until the disk is full; gives the number of batches.
+async fn fill(env: &SimEnv, set: &LogSet<SimEnv>, handle: LogHandle, size: usize) -> i64 {
+    let mut taken = 0;
+    loop {
+        match try_append(set, handle, size) {
+            Ok(_) => taken += 1,
+            Err(AppendError::Full) => env.sleep(Duration::from_millis(1)).await,
+            Err(AppendError::NoSpace) => return taken,
+            Err(error) => panic!("{error}"),
+        }
+        assert!(taken < 20_000, "the disk is never full");
+    }
+}
+
+async fn until(env: &SimEnv, mut ready: impl FnMut() -> bool) {
+    while !ready() {
+        env.sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// On a disk that fills up, all that was accepted becomes durable and leaves
+/// the journal with the help of the reserve, the metadata log takes on, and
+/// producers go on by themselves once there is room.
+#[test]
+fn the_reserve_carries_what_was_accepted() {
+    for (seed, class) in (0..6).flat_map(|s| DurabilityClass::ALL.map(|c| (s, c))) {
+        for size in [900, 300_000] {
+            let sim = Sim::new(seed);
+            let env = sim.env();
+            let reserve = 20 << 20;
+            let taken = sim.run_until(async {
+                let (set, found) = recover(&env, with_reserve(reserve), class).await;
+                let (log, metadata) = (found[0].handle, found[1].handle);
+                until(&env, || len_of(&sim, RESERVE) == Some(reserve as usize)).await;
+                sim.faults(NODE, |f| f.set_capacity(Some(used(&sim) + (3 << 20))));
+                let mut taken = fill(&env, &set, log, size).await;
+                assert!(!set.has_space());
+                until_durable(&env, &set, log).await;
+                assert_eq!(len_of(&sim, RESERVE), Some(0), "it was given up");
+                for _ in 0..50 {
+                    let done = try_append(&set, metadata, 100);
+                    assert!(done.is_ok(), "{done:?}");
+                    until_durable(&env, &set, metadata).await;
+                }
+                assert_eq!(try_append(&set, log, size).unwrap_err(), AppendError::NoSpace);
+                assert_eq!(
+                    read_all(&set, log, 1 << 20).await.len() as i64 / taken / size as i64,
+                    1
+                );
+                sim.faults(NODE, |f| f.set_capacity(None));
+                until(&env, || set.has_space()).await;
+                assert_eq!(len_of(&sim, RESERVE), Some(reserve as usize));
+                append(&env, &set, log, &batch(&[(1, size)], Compression::None)).await;
+                taken += 1;
+                until_durable(&env, &set, log).await;
+                taken
+            });
+            drop(env);
+            let (sim, _) = sim.crash(Crash::Process);
+            let env = sim.env();
+            sim.run_until(async {
+                let (_, found) = recover(&env, with_reserve(reserve), class).await;
+                assert_eq!((found[0].log_end.0, found[1].log_end.0), (taken, 50), "seed {seed}");
+            });
+        }
+    }
+}
+
+/// A journal that finds no room to grow is no reason to refuse: it is
+/// reclaimed at the size that it has.
+#[test]
+fn a_journal_goes_on_with_the_files_it_has() {
+    let sim = Sim::new(5);
+    let env = sim.env();
+    sim.run_until(async {
+        let (set, found) = recover(&env, with_reserve(0), DurabilityClass::Disk).await;
+        let log = found[0].handle;
+        append(&env, &set, log, &batch(&[(1, 900)], Compression::None)).await;
+        // The second file; a third would not fit beside the segments to come.
+        until(&env, || journals(&sim, "disk") >= 2).await;
+        for i in 0..4_000 {
+            let room = (512 << 10) + 64 * 1024;
+            sim.faults(NODE, |f| f.set_capacity(Some(used(&sim) + room)));
+            append(&env, &set, log, &batch(&[(i, 900)], Compression::None)).await;
+        }
+        until_durable(&env, &set, log).await;
+        assert_eq!(journals(&sim, "disk"), 2, "it wrote 4 MB with two files of 1 MiB");
+        assert!(set.has_space());
+    });
+}
+
+fn journals(sim: &Sim, class: &str) -> usize {
+    let start = format!("/data/journal/{class}-");
+    sim.files(NODE).iter().filter(|(path, _)| path.to_string_lossy().starts_with(&start)).count()
+}
+
+/// An append that waits for space does not hold up its log's deletion.
+#[test]
+fn a_deletion_does_not_wait_for_space() {
+    for seed in 0..8 {
+        let sim = Sim::new(seed);
+        let env = sim.env();
+        sim.run_until(async {
+            let (set, found) = recover(&env, with_reserve(0), DurabilityClass::Disk).await;
+            let log = found[0].handle;
+            append(&env, &set, log, &batch(&[(1, 900)], Compression::None)).await;
+            until_durable(&env, &set, log).await;
+            sim.faults(NODE, |f| f.set_capacity(Some(used(&sim))));
+            try_append(&set, log, 300_000).unwrap();
+            until(&env, || !set.has_space()).await;
+            set.delete(log).await.unwrap();
+            until(&env, || len_of(&sim, "/data/events-3/partition.metadata").is_none()).await;
+            // It waited for nothing else, so there is nothing left to refuse for.
+            until(&env, || set.has_space()).await;
+        });
+    }
+}
+
+/// A start on a disk without room serves what is there, and takes appends once
+/// it has made its journals.
+#[test]
+fn a_start_on_a_full_disk_can_be_read() {
+    for (seed, class) in (0..6).flat_map(|s| DurabilityClass::ALL.map(|c| (s, c))) {
+        let sim = Sim::new(seed);
+        let env = sim.env();
+        let expected = sim.run_until(async {
+            let (set, found) = recover(&env, with_reserve(0), class).await;
+            for i in 0..100 {
+                append(&env, &set, found[0].handle, &batch(&[(i, 900)], Compression::None)).await;
+            }
+            until_durable(&env, &set, found[0].handle).await;
+            set.close().await.unwrap();
+            read_all(&set, found[0].handle, 10_000).await
+        });
+        drop(env);
+        let (sim, _) = sim.crash(Crash::Process);
+        let env = sim.env();
+        sim.faults(NODE, |f| f.set_capacity(Some(used(&sim))));
+        sim.run_until(async {
+            let (set, found) = recover(&env, with_reserve(0), class).await;
+            let log = found[0].handle;
+            assert!(!set.is_ready());
+            assert!(read_all(&set, log, 10_000).await == expected, "seed {seed}");
+            assert_eq!(try_append(&set, log, 900).unwrap_err(), AppendError::NoSpace);
+            sim.faults(NODE, |f| f.set_capacity(None));
+            until(&env, || set.is_ready()).await;
+            append(&env, &set, log, &batch(&[(1, 900)], Compression::None)).await;
+            until_durable(&env, &set, log).await;
+        });
+        drop(env);
+        let (sim, _) = sim.crash(Crash::Process);
+        let env = sim.env();
+        sim.run_until(async {
+            let (_, found) = recover(&env, with_reserve(0), class).await;
+            assert_eq!(found[0].log_end, Offset(101), "seed {seed}");
+        });
+    }
+}
+
+/// A start whose records lie in the journals only waits until they fit into
+/// the segments; with a reserve it need not wait.
+#[test]
+fn a_start_takes_the_reserve_for_its_segments() {
+    for (seed, reserve) in (0..6).flat_map(|s| [(s, 0), (s, 8 << 20)]) {
+        let sim = Sim::new(seed);
+        let env = sim.env();
+        sim.run_until(async {
+            let settings = LogSetConfig { write_behind_bytes: 1 << 20, ..with_reserve(reserve) };
+            let (set, found) = recover(&env, settings, DurabilityClass::Disk).await;
+            until(&env, || reserve == 0 || len_of(&sim, RESERVE) == Some(reserve as usize)).await;
+            for i in 0..40 {
+                append(&env, &set, found[0].handle, &batch(&[(i, 900)], Compression::None)).await;
+            }
+            until_durable(&env, &set, found[0].handle).await;
+        });
+        drop(env);
+        let (sim, _) = sim.crash(Crash::Power);
+        let env = sim.env();
+        sim.faults(NODE, |f| f.set_capacity(Some(used(&sim))));
+        sim.run_until(async {
+            let waits = std::cell::Cell::new(false);
+            let starting = recover(&env, with_reserve(reserve), DurabilityClass::Disk);
+            let room = async {
+                env.sleep(Duration::from_secs(3)).await;
+                waits.set(true);
+                sim.faults(NODE, |f| f.set_capacity(None));
+                std::future::pending().await
+            };
+            let (_, found) = futures_lite::future::or(starting, room).await;
+            assert_eq!(found[0].log_end, Offset(40), "seed {seed}");
+            assert_eq!(waits.get(), reserve == 0, "seed {seed}");
+        });
+    }
+}
+
+/// Descriptors that ran out are waited for, and cached files are closed.
+#[test]
+fn short_descriptors_pass() {
+    let sim = Sim::new(9);
+    let env = sim.env();
+    sim.run_until(async {
+        let (set, found) = recover(&env, with_reserve(1 << 20), DurabilityClass::Disk).await;
+        let log = found[0].handle;
+        sim.faults(NODE, |f| f.set_open_limit(Some(0)));
+        for _ in 0..100 {
+            let _ = try_append(&set, log, 3_000);
+            env.sleep(Duration::from_millis(1)).await;
+        }
+        assert_eq!(try_append(&set, log, 3_000).unwrap_err(), AppendError::NoSpace);
+        sim.faults(NODE, |f| f.set_open_limit(None));
+        until(&env, || set.has_space()).await;
+        append(&env, &set, log, &batch(&[(1, 900)], Compression::None)).await;
+        until_durable(&env, &set, log).await;
+    });
+}
