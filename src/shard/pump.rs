@@ -156,6 +156,7 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
         self.deliver();
         self.sweep();
         self.ring.submit();
+        self.ring.set_more_work(!self.ready.is_empty() || !self.mailbox.is_empty());
         self.runtime.pulse().round(self.ring.in_flight());
         self.round_end.fatal().map_or(Ok(()), Err)
     }
@@ -436,7 +437,7 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
     async fn give_way(&mut self) {
         let env = self.runtime.env().clone();
         if env.slice_over() {
-            env.pause().await;
+            self.runtime.pause().await;
         } else {
             yield_in_place().await;
         }
@@ -452,7 +453,7 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
                 }
                 yield_in_place().await;
                 if env.slice_over() {
-                    env.pause().await;
+                    self.runtime.pause().await;
                 }
             }
         }
@@ -522,7 +523,7 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
             if !waiting || env.monotonic() >= until {
                 break;
             }
-            env.pause().await;
+            self.runtime.pause().await;
         }
         for id in ids(self) {
             self.close(id, "the broker is stopping");
@@ -530,7 +531,7 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
         let until = env.monotonic() + Duration::from_secs(1);
         while (self.open > 0 || self.listening) && env.monotonic() < until {
             self.round()?;
-            env.pause().await;
+            self.runtime.pause().await;
         }
         self.alarm = None;
         Ok(())

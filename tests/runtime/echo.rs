@@ -183,7 +183,7 @@ async fn pump(runtime: &Runtime, echo: &mut Echo, spin: Duration, done: impl Fn(
         }
         runtime.pulse().round(ring.in_flight());
         if env.slice_over() {
-            env.pause().await;
+            runtime.pause().await;
             continue;
         }
         if ring.has_work() {

@@ -19,13 +19,13 @@ const LONG: &str = "MILLSTREAM_LONG";
 const UNGUARDED: &str = "MILLSTREAM_UNGUARDED";
 const STANDS_STILL: Duration = Duration::from_secs(2);
 
-/// Two processes that spin.
-struct Spinners([Child; 2]);
+/// Three processes that spin.
+pub(crate) struct Spinners([Child; 3]);
 
 impl Spinners {
-    fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let spin = || Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
-        Self([spin(), spin()])
+        Self([spin(), spin(), spin()])
     }
 }
 

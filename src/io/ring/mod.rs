@@ -22,6 +22,7 @@ mod send;
 mod state;
 #[cfg(test)]
 mod tests;
+mod turns;
 
 pub use bell::{Bell, LATE_AFTER};
 pub use buffers::ReceivedBuf;

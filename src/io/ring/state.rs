@@ -20,6 +20,7 @@ use super::event::{ConnId, Event, ListenerId, ReceiveMode, RingConfig, RingCount
 use super::files::FileSlot;
 use super::listener::Listener;
 use super::send::SendPiece;
+use super::turns::Turns;
 use crate::io::chunk::PAGE;
 use crate::io::{ChunkMut, Pool};
 
@@ -80,6 +81,7 @@ impl State {
 struct Shared {
     state: RefCell<State>,
     bell: Bell,
+    turns: Turns,
     eventfd: OwnedFd,
 }
 
@@ -120,7 +122,8 @@ impl Ring {
             no_buffers: 0,
             held_stops: 0,
         };
-        Ok(Self(Rc::new(Shared { state: RefCell::new(state), bell, eventfd })))
+        let turns = Turns::default();
+        Ok(Self(Rc::new(Shared { state: RefCell::new(state), bell, turns, eventfd })))
     }
 
     /// Changes the state for somebody who may not be the pump: a parked pump
@@ -202,10 +205,12 @@ impl Ring {
     }
 
     /// Reports what has completed, and wakes the futures of finished file
-    /// operations. The handler may call every method of the ring but this one.
+    /// operations: the pump's round begins with it, as `pass_turn` counts them.
+    /// The handler may call every method of the ring but this one.
     /// What completes meanwhile is left to the next call. Returns the number of
     /// events.
     pub fn reap(&self, mut on_event: impl FnMut(Event)) -> usize {
+        self.0.turns.round();
         {
             let mut state = self.0.state.borrow_mut();
             while state.dispatch_one() {}
@@ -267,11 +272,28 @@ impl Ring {
         self.0.bell.clone()
     }
 
-    /// Wakes a parked pump when `has_work`, without the way through the eventfd
-    /// and the reactor: for a task that is about to pause.
-    pub fn nudge(&self) {
-        if self.has_work() {
-            self.0.bell.wake_parked();
+    /// Said by the pump at the end of a round: whether it has more to do that
+    /// the ring does not know of, such as connections that wait for their turn.
+    pub fn set_more_work(&self, more: bool) {
+        self.0.turns.set_more(more);
+    }
+
+    /// Gives way to the pump, and to every other task, for a task that has
+    /// worked for a slice. `pass` lets the reactor run once. While the pump has
+    /// something to do, all tasks together get one slice between two of its
+    /// rounds, oldest first.
+    pub async fn pass_turn<F: Future<Output = ()>>(&self, pass: impl Fn() -> F) {
+        let mut place = self.0.turns.join();
+        loop {
+            // A parked pump wakes without the way through the eventfd.
+            if self.has_work() {
+                self.0.bell.wake_parked();
+            }
+            pass().await;
+            let wanted = self.0.turns.more() || self.0.bell.is_rung() || self.has_work();
+            if place.may_go(wanted) {
+                return;
+            }
         }
     }
 
