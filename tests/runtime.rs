@@ -201,6 +201,8 @@ fn beside_work(tasks: usize, pause: bool, time: Duration) -> (Arc<Seen>, Vec<Dur
             let work = async move {
                 // After the listener is there: a task runs inside the spawn.
                 runtime.env().sleep(Duration::from_millis(20)).await;
+                // All wake at once; from here on they take turns.
+                runtime.env().pause().await;
                 work_in_slices(runtime, of_task, pause).await;
             };
             millstream::io::Task::detach(env.spawn(work));

@@ -59,13 +59,13 @@ impl<E: Env> Shared<E> {
     /// See `LogSet::read_cold`.
     pub(crate) async fn read_cold(self: &Rc<Self>, read: ColdRead) -> Result<Slices> {
         let (base, end) = self.segment_of(read.handle, read.from)?;
-        let start = self.locate(read.handle, base, read.from, end).await?;
-        let mut start = start;
+        let mut start = self.locate(read.handle, base, read.from, end).await?;
+        let cold = &self.config.pools.cold;
         loop {
             // Look at as much as is wanted, and at the header of the next one.
             let want = (start.pos + read.max_bytes as u64).min(end.pos);
             let to = want.max(start.pos + HEADER_LEN as u64).min(end.pos);
-            let pieces = self.read_range(read.handle, base, start.pos, to).await?;
+            let pieces = self.read_range(cold, read.handle, base, start.pos, to).await?;
             let cut = cut_batches(&pieces, start, read.from, read.upper);
             match cut {
                 Cut::Corrupt(at) => return Err(self.corrupt(read.handle, base, at)),
@@ -79,7 +79,8 @@ impl<E: Env> Shared<E> {
                     if head.end() > read.upper || at + head.len as u64 > end.pos {
                         return Ok(Slices::new());
                     }
-                    return self.read_range(read.handle, base, at, at + head.len as u64).await;
+                    let to = at + head.len as u64;
+                    return self.read_range(cold, read.handle, base, at, to).await;
                 }
             }
         }
@@ -134,7 +135,8 @@ impl<E: Env> Shared<E> {
         at = walk.at;
         while at.pos < end.pos {
             let to = (at.pos + HEADER_LEN as u64).min(end.pos);
-            let pieces = self.read_range(handle, base, at.pos, to).await?;
+            let cold = &self.config.pools.cold;
+            let pieces = self.read_range(cold, handle, base, at.pos, to).await?;
             let Some(head) = head_in(&pieces, 0) else {
                 return Err(self.corrupt(handle, base, at));
             };

@@ -199,6 +199,7 @@ where
 }
 
 fn set_up(config: &RuntimeConfig, pulse: Arc<Pulse>) -> io::Result<(Runtime, Doorbell)> {
+    pulse.of_this_thread();
     let ring = Ring::new(&config.ring, &config.receive_pool)?;
     let env = GlommioEnv::new(&ring);
     let doorbell = Doorbell::start(&ring)?;

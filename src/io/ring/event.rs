@@ -56,6 +56,9 @@ pub struct RingConfig {
 }
 
 impl RingConfig {
+    /// Provided buffers of the default.
+    pub const DEFAULT_BUFFERS: u16 = 256;
+
     /// Bytes that a ring takes from its receive pool for as long as it lives:
     /// the provided buffers and the queue that offers them.
     #[must_use]
@@ -75,7 +78,7 @@ impl Default for RingConfig {
         Self {
             entries: 512,
             completions: 8192,
-            buffers: 256,
+            buffers: Self::DEFAULT_BUFFERS,
             buffer_bytes: 64 << 10,
             held_max: 4,
             send_bytes_max: 1 << 20,

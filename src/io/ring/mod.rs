@@ -24,7 +24,7 @@ mod state;
 mod tests;
 mod turns;
 
-pub use bell::{Bell, LATE_AFTER};
+pub use bell::Bell;
 pub use buffers::ReceivedBuf;
 pub use event::{
     ConnId, EndCause, Event, ListenerId, ReceiveMode, RingConfig, RingCounters, TaskRun,

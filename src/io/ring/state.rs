@@ -27,7 +27,8 @@ use crate::io::{ChunkMut, Pool};
 /// Whose an operation is.
 #[derive(Clone)]
 pub(super) enum Owner {
-    Accept(ListenerId),
+    /// One of the accepts of a listener, by its place.
+    Accept(ListenerId, u8),
     Receive(ConnId),
     Send(ConnId),
     File(Rc<FileSlot>),
@@ -69,7 +70,7 @@ impl State {
     fn dispatch_one(&mut self) -> bool {
         let Some(done) = self.driver.next() else { return false };
         match done.owner.clone() {
-            Owner::Accept(id) => self.accepted(id, done),
+            Owner::Accept(id, place) => self.accepted(id, place.into(), done),
             Owner::Receive(id) => self.received(id, done),
             Owner::Send(id) => self.sent(id, done),
             Owner::File(slot) => slot.complete(done),
@@ -134,9 +135,15 @@ impl Ring {
         result
     }
 
-    /// Accepts connections of `listener` until `unlisten`.
-    pub fn listen(&self, listener: TcpListener) -> ListenerId {
-        self.change(|state| state.listen(listener))
+    /// Accepts up to `room` connections of `listener` until `unlisten`; more
+    /// wait in the kernel's queue.
+    pub fn listen(&self, listener: TcpListener, room: usize) -> ListenerId {
+        self.change(|state| state.listen(listener, room))
+    }
+
+    /// Accepts so many connections more.
+    pub fn add_room(&self, listener: ListenerId, room: usize) {
+        self.change(|state| state.add_room(listener, room));
     }
 
     /// Goes on accepting after [`Event::AcceptFailed`].
@@ -165,6 +172,28 @@ impl Ring {
     #[must_use]
     pub fn is_sending(&self, conn: ConnId) -> bool {
         self.0.state.borrow_mut().is_sending(conn)
+    }
+
+    /// Bytes that this connection and its peer have taken from each other so far,
+    /// also those of operations that have not completed; one system call. `None`
+    /// when the connection is gone.
+    #[must_use]
+    pub fn transferred(&self, conn: ConnId) -> Option<u64> {
+        self.0.state.borrow_mut().transferred(conn)
+    }
+
+    /// Whether three of four receive buffers are with connections. The others are
+    /// then for connections that hold none, and whoever holds some without using
+    /// them should give them back.
+    #[must_use]
+    pub fn buffers_short(&self) -> bool {
+        self.0.state.borrow().buffers.is_short()
+    }
+
+    /// Connections that found no receive buffer and wait for one.
+    #[must_use]
+    pub fn starved(&self) -> usize {
+        self.0.state.borrow().starved.len()
     }
 
     /// Stops receiving. What is already under way may still arrive: with

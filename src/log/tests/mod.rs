@@ -10,6 +10,7 @@ use crate::io::sim::{Crash, NodeIndex, Sim, SimEnv};
 use crate::model::{LeaderEpoch, LogId, Offset, PartitionIndex, ShardId, Timestamp, TopicId};
 use crate::record::{BatchBuilder, BatchView, Compression, NewRecord};
 
+mod shares;
 mod truncation;
 
 fn config() -> LogSetConfig {
@@ -18,6 +19,7 @@ fn config() -> LogSetConfig {
         tail: pool("tail", 8 << 20),
         journal: pool("journal", 4 << 20),
         cold: pool("cold", 16 << 20),
+        upkeep: pool("upkeep", 4 << 20),
     };
     let small = JournalConfig {
         first_file_bytes: 1 << 20,
