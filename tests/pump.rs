@@ -2,6 +2,8 @@
 //! order, fairness by counts, limits, idleness, stop.
 #![allow(clippy::disallowed_methods, missing_docs, clippy::print_stdout)]
 
+#[path = "pump/connections.rs"]
+mod connections;
 #[path = "pump/scripted.rs"]
 mod scripted;
 

@@ -14,7 +14,8 @@ use crate::model::{NodeId, ShardId};
 use crate::server::{Context, Dispatcher};
 use crate::shard::runtime::Runtime;
 use crate::shard::{
-    Fatal, FatalReason, FrameMemory, Limits, Mailbox, Owner, Pump, PumpParts, Stopper, stop_pair,
+    Fatal, FatalReason, FrameMemory, Limits, Mailbox, Owner, PeerLimits, Pump, PumpParts, Stopper,
+    stop_pair,
 };
 
 use super::configuration::LISTENER;
@@ -33,6 +34,10 @@ pub(super) struct Part {
     pub(super) data_dir: PathBuf,
     pub(super) config: BrokerConfig,
     pub(super) pools: Pools,
+    /// Files of logs kept open.
+    pub(super) log_files: usize,
+    pub(super) connections_max: usize,
+    pub(super) peers: PeerLimits,
     pub(super) listener: TcpListener,
     pub(super) advertised: Advertised,
     pub(super) spin_max: Duration,
@@ -150,9 +155,11 @@ fn log_config(part: &Part) -> LogSetConfig {
         tail: part.pools.tail.clone(),
         journal: part.pools.journal.clone(),
         cold: part.pools.cold.clone(),
+        upkeep: part.pools.upkeep.clone(),
     };
     let bytes = |key| u64::try_from(part.config.number(key));
     LogSetConfig {
+        open_files: part.log_files,
         journal_queue_bytes: bytes("millstream.journal.queue.bytes").unwrap_or(u64::MAX),
         // -1 stands for what is needed.
         reserve: bytes("millstream.reserve.bytes")
@@ -166,6 +173,8 @@ fn limits(part: &Part) -> Limits {
     let frame_max = usize::try_from(number("socket.request.max.bytes")).unwrap_or(usize::MAX);
     Limits {
         frame_max_bytes: frame_max.min(part.pools.frame_max()),
+        connections_max: part.connections_max,
+        peers: part.peers.clone(),
         idle_max: Duration::from_millis(number("connections.max.idle.ms")),
         spin_max: part.spin_max,
         ..Limits::default()

@@ -4,7 +4,7 @@
 
 use std::fs::File;
 use std::io::{self, IoSlice};
-use std::os::fd::{AsRawFd as _, FromRawFd as _, IntoRawFd as _, OwnedFd};
+use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, IntoRawFd as _, OwnedFd};
 
 use glommio::io::BufferedFile;
 
@@ -36,6 +36,26 @@ pub(in crate::io) fn pwritev(file: &File, parts: &[IoSlice<'_>], pos: u64) -> io
 pub(in crate::io) fn buffered_file(descriptor: OwnedFd) -> BufferedFile {
     // SAFETY: the descriptor is open, and its ownership passes on.
     unsafe { BufferedFile::from_raw_fd(descriptor.into_raw_fd()) }
+}
+
+/// Where the kernel's `struct tcp_info` has the bytes that the peer acknowledged
+/// and those that were received in order, as 64 bits each.
+const TCP_BYTES_ACKED: usize = 120;
+const TCP_BYTES_RECEIVED: usize = 128;
+
+/// Bytes that a TCP connection has carried so far, both ways: what moved although
+/// no operation has completed.
+pub(in crate::io) fn tcp_transferred(socket: BorrowedFd<'_>) -> io::Result<u64> {
+    let mut info = [0u8; 256];
+    let mut len = libc::socklen_t::try_from(info.len()).expect("a small array");
+    // SAFETY: writes at most `len` bytes into `info`, and the bytes written to `len`.
+    check(unsafe {
+        let (level, name) = (libc::IPPROTO_TCP, libc::TCP_INFO);
+        let into = info.as_mut_ptr().cast();
+        libc::getsockopt(socket.as_raw_fd(), level, name, into, &raw mut len)
+    })?;
+    let counter = |at: usize| info[at..at + 8].first_chunk().map_or(0, |b| u64::from_ne_bytes(*b));
+    Ok(counter(TCP_BYTES_ACKED).wrapping_add(counter(TCP_BYTES_RECEIVED)))
 }
 
 /// A limit of the process: soft, hard.

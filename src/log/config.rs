@@ -106,6 +106,9 @@ pub struct LogPools {
     pub journal: Pool,
     /// Cold reads, index reads and recovery.
     pub cold: Pool,
+    /// Housekeeping, so that readers cannot hold it up: new journal files, write
+    /// behind, reclaim, truncations.
+    pub upkeep: Pool,
 }
 
 /// Settings of a shard's log layer.
@@ -134,7 +137,8 @@ pub struct LogSetConfig {
     pub reserve: ReserveSize,
     /// A log with this many unwritten bytes is written behind.
     pub write_behind_bytes: u64,
-    /// Open files kept by the LRU.
+    /// Open files kept by the LRU; as many again may be in use by cold reads
+    /// after it let go of them.
     pub open_files: usize,
     /// One background unlink per this time.
     pub unlink_every: Duration,

@@ -72,12 +72,13 @@ impl<E: Env> Shared<E> {
         let (base, end) = self.segment_of(read.handle, read.from)?;
         let mut start = self.locate(read.handle, base, read.from, end).await?;
         let mut most = read.max_bytes as u64;
+        let cold = &self.config.pools.cold;
         loop {
             *at = start.pos;
             // Look at as much as is wanted, and at the header of the next one.
             let want = (start.pos + most).min(end.pos);
             let to = want.max(start.pos + HEADER_LEN as u64).min(end.pos);
-            let pieces = match self.read_range(read.handle, base, start.pos, to).await {
+            let pieces = match self.read_range(cold, read.handle, base, start.pos, to).await {
                 // What cannot be read may lie behind the first batch.
                 Err(Error::Io { .. }) if most > 0 => {
                     most = 0;
@@ -98,7 +99,8 @@ impl<E: Env> Shared<E> {
                     if head.end() > read.upper || at + head.len as u64 > end.pos {
                         return Ok(Slices::new());
                     }
-                    return self.read_range(read.handle, base, at, at + head.len as u64).await;
+                    let to = at + head.len as u64;
+                    return self.read_range(cold, read.handle, base, at, to).await;
                 }
             }
         }
@@ -157,7 +159,8 @@ impl<E: Env> Shared<E> {
         at = walk.at;
         while at.pos < end.pos {
             let to = (at.pos + HEADER_LEN as u64).min(end.pos);
-            let pieces = self.read_range(handle, base, at.pos, to).await?;
+            let cold = &self.config.pools.cold;
+            let pieces = self.read_range(cold, handle, base, at.pos, to).await?;
             let Some(head) = head_in(&pieces, 0) else {
                 return Err(self.corrupt(handle, base, at));
             };

@@ -139,7 +139,7 @@ impl<E: Env> Shared<E> {
             }
         };
         let dir = self.config.journal_dir();
-        let made = files::make(&self.env, &dir, &self.config.pools.cold, new).await;
+        let made = files::make(&self.env, &dir, &self.config.pools.upkeep, new).await;
         let mut state = self.state.borrow_mut();
         let journal = &mut state.journals[class.index()];
         match made {
@@ -351,7 +351,8 @@ impl<E: Env> Shared<E> {
             }
             let base = Offset(floor.segment);
             let beginning = if in_memory > floor.pos {
-                self.read_range(handle, base, floor.pos, in_memory).await?
+                let upkeep = &self.config.pools.upkeep;
+                self.read_range(upkeep, handle, base, floor.pos, in_memory).await?
             } else {
                 Default::default()
             };
@@ -504,7 +505,7 @@ impl<E: Env> Shared<E> {
         let Some(mut file) = file else { return Ok(()) };
         let small = file.header.capacity < self.config.journal(class).file_bytes;
         if !small || self.state.borrow().journals[class.index()].cramped {
-            files::recycle(&self.env, &mut file, &self.config.pools.cold, sequence).await?;
+            files::recycle(&self.env, &mut file, &self.config.pools.upkeep, sequence).await?;
             self.state.borrow_mut().journals[class.index()].ready.push_back(file);
             return Ok(());
         }

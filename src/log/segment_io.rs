@@ -15,7 +15,7 @@ use super::segment::tail::block_of;
 use super::set::{LogHandle, Slices};
 use super::state::{ClosedSegment, FileOf, Shared};
 use super::together;
-use crate::io::{ChunkMut, ChunkSlice, Env, File as _, FileSystem as _, OpenMode};
+use crate::io::{ChunkMut, ChunkSlice, Env, File as _, FileSystem as _, OpenMode, Pool};
 use crate::model::Offset;
 use crate::model::planted::{Bug, armed};
 
@@ -113,9 +113,10 @@ impl<E: Env> Shared<E> {
     }
 
     /// The bytes from `from` to `to` of a segment, from memory as far as they
-    /// are there, else from its file.
+    /// are there, else from its file into memory of `pool`.
     pub(crate) async fn read_range(
         &self,
+        pool: &Pool,
         handle: LogHandle,
         base: Offset,
         from: u64,
@@ -144,7 +145,7 @@ impl<E: Env> Shared<E> {
         let mut at = from;
         while at < file_end {
             let end = file_end.min(block_of(at) + READ_BYTES);
-            out.push(self.read_file(handle, base, at, end).await?);
+            out.push(self.read_file(pool, handle, base, at, end).await?);
             at = end;
         }
         out.extend(memory);
@@ -152,15 +153,16 @@ impl<E: Env> Shared<E> {
     }
 
     /// Bytes of a segment's file.
-    pub(crate) async fn read_file(
+    async fn read_file(
         &self,
+        pool: &Pool,
         handle: LogHandle,
         base: Offset,
         from: u64,
         to: u64,
     ) -> Result<ChunkSlice> {
         let file = self.segment_file(handle, base).await?;
-        read_aligned(&file, &self.config.pools.cold, from, to).await
+        read_aligned(&file, pool, from, to).await
     }
 
     /// Blocks of an open segment from `from` (a block boundary) to `to`, ready
@@ -178,7 +180,7 @@ impl<E: Env> Shared<E> {
         let head = self.open_segment(handle, base, |s| s.head())?;
         let beginning = if head > from {
             assert!(head - from < BLOCK, "blocks at {from} are neither in memory nor written");
-            Some(read_aligned(file, &self.config.pools.cold, from, head).await?)
+            Some(read_aligned(file, &self.config.pools.upkeep, from, head).await?)
         } else {
             None
         };
@@ -186,7 +188,7 @@ impl<E: Env> Shared<E> {
         let last_whole = block_of(to).max(first_whole);
         let mut blocks = Vec::new();
         if let Some(beginning) = beginning {
-            let mut block = self.cold_block()?;
+            let mut block = self.spare_block()?;
             block.extend(&beginning);
             self.fill(handle, base, &mut block, head, to.min(from + BLOCK))?;
             blocks.push((from, block.freeze()));
@@ -205,15 +207,15 @@ impl<E: Env> Shared<E> {
             }
         }
         if to > last_whole {
-            let mut block = self.cold_block()?;
+            let mut block = self.spare_block()?;
             self.fill(handle, base, &mut block, last_whole, to)?;
             blocks.push((last_whole, block.freeze()));
         }
         Ok(blocks)
     }
 
-    fn cold_block(&self) -> Result<ChunkMut> {
-        let pool = &self.config.pools.cold;
+    fn spare_block(&self) -> Result<ChunkMut> {
+        let pool = &self.config.pools.upkeep;
         let mut block = pool.take(BLOCK as usize).ok_or(Error::NoMemory(pool.name()))?;
         block.space_mut().fill(0);
         Ok(block)
@@ -384,7 +386,7 @@ impl<E: Env> Shared<E> {
             .await
             .map_err(|e| Error::io(&path, e))?;
         for piece in bytes.chunks(INDEX_WRITE_BYTES) {
-            let pool = &self.config.pools.cold;
+            let pool = &self.config.pools.upkeep;
             let mut chunk = pool.take(piece.len()).ok_or(Error::NoMemory(pool.name()))?;
             chunk.extend(piece);
             file.write_at(chunk.freeze(), pos).await.map_err(failed)?;
@@ -463,7 +465,7 @@ impl<E: Env> Shared<E> {
 /// Reads `from..to` of a direct file through an aligned buffer.
 pub(crate) async fn read_aligned<F: crate::io::File>(
     file: &F,
-    pool: &crate::io::Pool,
+    pool: &Pool,
     from: u64,
     to: u64,
 ) -> Result<ChunkSlice> {

@@ -238,7 +238,7 @@ impl<E: Env> Shared<E> {
         }
         if wanted > 0 && (held < wanted || found) {
             let file = self.reserve_file().await?;
-            if let Err(source) = file.allocate(wanted).await {
+            if let Err(source) = file.allocate(0..wanted).await {
                 let error = Error::io(file.path(), source);
                 // What was had of it is missing elsewhere.
                 let cut = file.set_len(held.min(wanted)).await;

@@ -179,7 +179,8 @@ impl<E: Env> Shared<E> {
             }
             boundary = next;
         }
-        let bytes = self.read_range(handle, base, cut_block, mark.pos).await?;
+        let upkeep = &self.config.pools.upkeep;
+        let bytes = self.read_range(upkeep, handle, base, cut_block, mark.pos).await?;
         let file = self.segment_file(handle, base).await?;
         let synced = file.sync_data().await;
         synced.map_err(|e| Error::fatal(super::FatalReason::Sync, file.path(), &e))?;
@@ -198,7 +199,8 @@ impl<E: Env> Shared<E> {
         base: Offset,
         at: Mark,
     ) -> Result<super::segment::head::BatchHead> {
-        let pieces = self.read_range(handle, base, at.pos, at.pos + HEADER_LEN as u64).await?;
+        let (upkeep, to) = (&self.config.pools.upkeep, at.pos + HEADER_LEN as u64);
+        let pieces = self.read_range(upkeep, handle, base, at.pos, to).await?;
         head_in(&pieces, 0).ok_or_else(|| Error::Corrupt {
             path: self.path(handle, base, Kind::Log).unwrap_or_default(),
             position: at.pos,

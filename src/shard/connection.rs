@@ -1,6 +1,7 @@
 //! One connection's mechanics: input, requests in flight, output. What a
 //! request means is the handler's.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use crate::io::Pool;
@@ -47,6 +48,10 @@ pub(super) struct Connection<H: ConnectionHandler> {
     pub(super) queued: bool,
     /// A turn ended as blocked; look again when something has left.
     pub(super) blocked: bool,
+    /// In the pump's list of those that hold receive buffers and wait.
+    pub(super) pinned: bool,
+    /// Its receive is stopped until its input is used up.
+    pub(super) paused: bool,
     /// Events were delivered to it in this round.
     pub(super) told: bool,
     /// A large frame is being received into its own memory.
@@ -59,6 +64,10 @@ pub(super) struct Connection<H: ConnectionHandler> {
     pub(super) closing: bool,
     /// Monotonic time of the last bytes in either direction.
     pub(super) active_at: Duration,
+    /// Bytes that the kernel had carried when it was last asked.
+    pub(super) transferred: u64,
+    /// Where it comes from.
+    pub(super) peer: Option<IpAddr>,
 }
 
 impl<H: ConnectionHandler> Connection<H> {
@@ -79,12 +88,16 @@ impl<H: ConnectionHandler> Connection<H> {
             output_short: false,
             queued: false,
             blocked: false,
+            pinned: false,
+            paused: false,
             told: false,
             filling: None,
             ended: false,
             hurried: None,
             closing: false,
             active_at: now,
+            transferred: 0,
+            peer: None,
         }
     }
 

@@ -2,6 +2,7 @@
 //! its connections, the owner table of its partitions, and the thread that
 //! guards it.
 
+mod asleep;
 pub mod connection;
 pub mod fatal;
 pub mod handler;
@@ -11,6 +12,7 @@ pub mod limits;
 pub mod metadata;
 pub mod output;
 pub mod owner;
+mod peers;
 pub mod pump;
 pub mod replies;
 pub mod runtime;
@@ -24,6 +26,7 @@ pub use limits::Limits;
 pub use metadata::Metadata;
 pub use output::Output;
 pub use owner::{Appending, Bounds, OwnedPartition, OwnedTopic, Owner, Reading, Waiter};
+pub use peers::PeerLimits;
 pub use pump::{Pump, PumpParts, RoundEnd};
 pub use replies::ReplySeq;
 pub use stop::{StopSignal, Stopper, stop_pair};

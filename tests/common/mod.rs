@@ -22,6 +22,7 @@ pub struct Broker {
     address: SocketAddr,
     data_dir: PathBuf,
     flags: Vec<String>,
+    open_files: Option<u32>,
     _dir: tempfile::TempDir,
 }
 
@@ -33,11 +34,16 @@ impl Broker {
 
     /// Starts a broker on an empty directory with more flags.
     pub fn start_with(flags: &[&str]) -> Self {
+        Self::start_within(None, flags)
+    }
+
+    /// As `start_with`, with this limit of open files.
+    pub fn start_within(open_files: Option<u32>, flags: &[&str]) -> Self {
         let dir = tempfile::tempdir().expect("a directory for the broker's data");
         let data_dir = dir.path().join("data");
         let flags: Vec<String> = flags.iter().map(|flag| (*flag).to_owned()).collect();
-        let (child, address) = launch(&data_dir, &flags);
-        Self { child: Some(child), address, data_dir, flags, _dir: dir }
+        let (child, address) = launch(&data_dir, &flags, open_files);
+        Self { child: Some(child), address, data_dir, flags, open_files, _dir: dir }
     }
 
     /// Where it listens.
@@ -83,7 +89,7 @@ impl Broker {
     /// Starts it again on its directory after `stop` or `kill`, at another address.
     pub fn restart(&mut self) {
         assert!(self.child.is_none(), "the broker runs");
-        let (child, address) = launch(&self.data_dir, &self.flags);
+        let (child, address) = launch(&self.data_dir, &self.flags, self.open_files);
         self.child = Some(child);
         self.address = address;
     }
@@ -105,9 +111,12 @@ fn log_path(data_dir: &Path) -> PathBuf {
     data_dir.with_extension("log")
 }
 
-fn launch(data_dir: &Path, flags: &[String]) -> (Child, SocketAddr) {
+fn launch(data_dir: &Path, flags: &[String], open_files: Option<u32>) -> (Child, SocketAddr) {
+    let limit = open_files.map_or(String::new(), |limit| format!("ulimit -n {limit} && "));
     let log = File::options().append(true).create(true).open(log_path(data_dir));
-    let mut child = Command::new(env!("CARGO_BIN_EXE_millstream"))
+    let mut child = Command::new("sh")
+        .args(["-c", &format!("{limit}exec \"$0\" \"$@\"")])
+        .arg(env!("CARGO_BIN_EXE_millstream"))
         .args(["serve", "--listen", "127.0.0.1:0", "--memory", "64MiB", "--data-dir"])
         .arg(data_dir)
         .args(flags)

@@ -93,8 +93,12 @@ impl Plan {
 
     pub(crate) fn settings(&self) -> LogSetConfig {
         let pool = |name, mib: usize| Pool::new(name, mib << 20).expect("address space is free");
-        let pools =
-            LogPools { tail: pool("tail", 8), journal: pool("journal", 4), cold: pool("cold", 4) };
+        let pools = LogPools {
+            tail: pool("tail", 8),
+            journal: pool("journal", 4),
+            cold: pool("cold", 3),
+            upkeep: pool("upkeep", 1),
+        };
         let journal = JournalConfig {
             first_file_bytes: self.journal_bytes,
             file_bytes: self.journal_bytes,

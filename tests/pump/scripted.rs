@@ -1,7 +1,9 @@
 //! A shard whose handler echoes frames by their first byte: `e` at once, `l`
 //! later by a task, `h` only when nothing precedes it, `F` at once and
-//! counted, `o` at once and logged with the count of `F` at that time.
+//! counted, `o` at once and logged with the count of `F` at that time, `p` when
+//! it is told not to wait any longer, as by `r`, which is answered at once.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io::Read;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -21,6 +23,9 @@ use millstream::shard::{
 #[derive(Clone, Default)]
 pub(crate) struct Log {
     pub(crate) flooded: Arc<AtomicU64>,
+    /// Connections opened, and `p` that came.
+    pub(crate) opened: Arc<AtomicU64>,
+    pub(crate) parked: Arc<AtomicU64>,
     at: Arc<Mutex<HashMap<String, u64>>>,
 }
 
@@ -34,18 +39,22 @@ struct Echo<E> {
     log: Log,
     mailbox: Mailbox,
     env: E,
+    parked: RefCell<Vec<Place>>,
 }
 
 enum Pending {
     Ready(Vec<u8>),
     Task,
+    Parked(Vec<u8>),
 }
 
 impl<E: Env> ConnectionHandler for Echo<E> {
     type State = ();
     type Pending = Pending;
 
-    fn open(&self, _conn: ConnId, _peer: Option<SocketAddr>) {}
+    fn open(&self, _conn: ConnId, _peer: Option<SocketAddr>) {
+        self.log.opened.fetch_add(1, Ordering::SeqCst);
+    }
 
     fn frame(&self, place: Place, (): &mut (), bytes: &[u8], alone: bool) -> Verdict<Pending> {
         let ready = || Verdict::Overlap(Pending::Ready(frame(bytes)));
@@ -60,6 +69,17 @@ impl<E: Env> ConnectionHandler for Echo<E> {
                 let request = String::from_utf8_lossy(bytes).into_owned();
                 let now = self.log.flooded.load(Ordering::SeqCst);
                 self.log.at.lock().unwrap().insert(request, now);
+                ready()
+            }
+            Some(b'p') => {
+                self.log.parked.fetch_add(1, Ordering::SeqCst);
+                self.parked.borrow_mut().push(place);
+                Verdict::Overlap(Pending::Parked(frame(bytes)))
+            }
+            Some(b'r') => {
+                for place in self.parked.take() {
+                    self.mailbox.post(place, PendingEvent::Deadline);
+                }
                 ready()
             }
             Some(b'l') => {
@@ -85,6 +105,11 @@ impl<E: Env> ConnectionHandler for Echo<E> {
     ) -> Result<(), String> {
         match event {
             PendingEvent::Answer(bytes) => *pending = Pending::Ready(bytes),
+            PendingEvent::Deadline => {
+                if let Pending::Parked(bytes) = pending {
+                    *pending = Pending::Ready(std::mem::take(bytes));
+                }
+            }
             other => panic!("{other:?}"),
         }
         Ok(())
@@ -98,14 +123,14 @@ impl<E: Env> ConnectionHandler for Echo<E> {
         false
     }
 
-    fn decides_soon(&self, _pending: &Pending) -> bool {
-        true
+    fn decides_soon(&self, pending: &Pending) -> bool {
+        !matches!(pending, Pending::Parked(_))
     }
 
     fn encode(&self, (): &mut (), pending: Pending, out: &mut Output) -> Result<bool, String> {
         match pending {
             Pending::Ready(bytes) => Ok(out.write(&bytes)),
-            Pending::Task => unreachable!("not ready"),
+            Pending::Task | Pending::Parked(_) => unreachable!("not ready"),
         }
     }
 
@@ -165,7 +190,12 @@ impl Shard {
             let (stop, stopper) = stop_pair(runtime.ring()).unwrap();
             let mailbox = Mailbox::new(runtime.ring().bell());
             let env = runtime.env().clone();
-            let handler = Rc::new(Echo { log: on_shard, mailbox: mailbox.clone(), env });
+            let handler = Rc::new(Echo {
+                log: on_shard,
+                mailbox: mailbox.clone(),
+                env,
+                parked: RefCell::default(),
+            });
             ready.send((stopper, receive_pool.used())).unwrap();
             let round_end = Rc::new(NoLogs);
             let pump = Pump::new(PumpParts {

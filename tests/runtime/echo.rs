@@ -70,7 +70,7 @@ impl EchoShard {
         let (stopped, counted) = (stop.clone(), turns.clone());
         let thread = launch(runtime, move |runtime| async move {
             beside(runtime.clone(), counted.clone());
-            let listener = runtime.ring().listen(listener);
+            let listener = runtime.ring().listen(listener, usize::MAX);
             let mut echo =
                 Echo { ring: runtime.ring().clone(), conns: HashMap::new(), turns: counted };
             // The stop flag comes from a foreign thread, so look now and then.
@@ -183,7 +183,7 @@ async fn pump(runtime: &Runtime, echo: &mut Echo, spin: Duration, done: impl Fn(
         }
         runtime.pulse().round(ring.in_flight());
         if env.slice_over() {
-            env.pause().await;
+            runtime.pause().await;
             continue;
         }
         if ring.has_work() {

@@ -136,6 +136,12 @@ impl Buffers {
         self.held.get()
     }
 
+    /// Whether three of four buffers are with connections: the last quarter is
+    /// for those that hold none.
+    pub(super) fn is_short(&self) -> bool {
+        self.held.get() * 4 >= u32::from(self.count) * 3
+    }
+
     /// Whether buffers came back since `take_returned`.
     pub(super) fn has_returned(&self) -> bool {
         !self.returned.borrow().is_empty()

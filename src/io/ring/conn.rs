@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::io;
 use std::net::Shutdown;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::rc::Rc;
 
 use socket2::SockRef;
@@ -14,7 +14,7 @@ use super::driver::{Descriptor, Done, OpId, Work};
 use super::event::{ConnId, EndCause, Event, ReceiveMode};
 use super::send::{Gather, SendPiece};
 use super::state::{Owner, State};
-use crate::io::ChunkMut;
+use crate::io::{ChunkMut, syscall};
 
 /// A large frame that waits for the receive before it to end.
 struct Fill {
@@ -86,9 +86,19 @@ impl State {
         self.conn(id).is_some_and(|conn| conn.sending)
     }
 
+    /// Buffers that a connection may hold and still receive.
+    fn held_max(&self) -> u16 {
+        if self.buffers.is_short() { 1 } else { self.held_max }
+    }
+
+    /// Bytes that the peer and we have taken from each other so far.
+    pub(super) fn transferred(&mut self, id: ConnId) -> Option<u64> {
+        syscall::tcp_transferred(self.conn(id)?.socket.as_fd()).ok()
+    }
+
     /// Arms the receive that the connection's state asks for, if any.
     pub(super) fn arm(&mut self, id: ConnId) {
-        let held_max = self.held_max;
+        let held_max = self.held_max();
         let many = self.receive == ReceiveMode::Multishot;
         let Some(conn) = self.conns.get_mut(id.index()) else { return };
         if conn.generation != id.generation || conn.closing || conn.ended || conn.armed.is_some() {
@@ -237,7 +247,7 @@ impl State {
 
     /// Stops a multishot receive whose connection holds as much as it may.
     fn bound(&mut self, id: ConnId) {
-        let held_max = self.held_max;
+        let held_max = self.held_max();
         let Some(conn) = self.conn(id) else { return };
         if conn.held >= held_max && conn.armed.is_some() {
             self.disarm(id);

@@ -58,7 +58,7 @@ impl Descriptor {
 
 /// What the kernel is asked to do, with the memory for it.
 pub(super) enum Work {
-    /// Accept again and again.
+    /// Accept one connection.
     Accept,
     /// Receive once into a provided buffer, perhaps a large one.
     Receive { large: bool },
@@ -310,7 +310,9 @@ impl<O: Clone> Driver<O> {
 
 fn prepare(fd: types::Fd, work: &mut Work) -> squeue::Entry {
     match work {
-        Work::Accept => opcode::AcceptMulti::new(fd).flags(libc::SOCK_CLOEXEC).build(),
+        Work::Accept => opcode::Accept::new(fd, std::ptr::null_mut(), std::ptr::null_mut())
+            .flags(libc::SOCK_CLOEXEC)
+            .build(),
         Work::Receive { large } => opcode::Recv::new(fd, std::ptr::null_mut(), 0)
             .buf_group(if *large { LARGE_GROUP } else { GROUP })
             .build()

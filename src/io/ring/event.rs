@@ -61,6 +61,9 @@ pub struct RingConfig {
 }
 
 impl RingConfig {
+    /// Provided buffers of the default.
+    pub const DEFAULT_BUFFERS: u16 = 192;
+
     /// Bytes that a ring takes from its receive pool for as long as it lives:
     /// the provided buffers and the queues that offer them.
     #[must_use]
@@ -88,7 +91,7 @@ impl Default for RingConfig {
         Self {
             entries: 512,
             completions: 8192,
-            buffers: 192,
+            buffers: Self::DEFAULT_BUFFERS,
             buffer_bytes: 64 << 10,
             large_buffers: 16,
             large_buffer_bytes: 256 << 10,

@@ -20,13 +20,15 @@ use super::event::{ConnId, Event, ListenerId, ReceiveMode, RingConfig, RingCount
 use super::files::FileSlot;
 use super::listener::Listener;
 use super::send::SendPiece;
+use super::turns::Turns;
 use crate::io::chunk::PAGE;
 use crate::io::{ChunkMut, Pool};
 
 /// Whose an operation is.
 #[derive(Clone)]
 pub(super) enum Owner {
-    Accept(ListenerId),
+    /// One of the accepts of a listener, by its place.
+    Accept(ListenerId, u8),
     Receive(ConnId),
     Send(ConnId),
     File(Rc<FileSlot>),
@@ -80,7 +82,7 @@ impl State {
     fn dispatch_one(&mut self) -> bool {
         let Some(done) = self.driver.next() else { return false };
         match done.owner.clone() {
-            Owner::Accept(id) => self.accepted(id, done),
+            Owner::Accept(id, place) => self.accepted(id, place.into(), done),
             Owner::Receive(id) => self.received(id, done),
             Owner::Send(id) => self.sent(id, done),
             Owner::File(slot) => slot.complete(done),
@@ -92,6 +94,7 @@ impl State {
 struct Shared {
     state: RefCell<State>,
     bell: Bell,
+    turns: Turns,
     eventfd: OwnedFd,
 }
 
@@ -145,7 +148,8 @@ impl Ring {
             no_buffers: 0,
             held_stops: 0,
         };
-        Ok(Self(Rc::new(Shared { state: RefCell::new(state), bell, eventfd })))
+        let turns = Turns::default();
+        Ok(Self(Rc::new(Shared { state: RefCell::new(state), bell, turns, eventfd })))
     }
 
     /// Changes the state for somebody who may not be the pump: a parked pump
@@ -156,9 +160,15 @@ impl Ring {
         result
     }
 
-    /// Accepts connections of `listener` until `unlisten`.
-    pub fn listen(&self, listener: TcpListener) -> ListenerId {
-        self.change(|state| state.listen(listener))
+    /// Accepts up to `room` connections of `listener` until `unlisten`; more
+    /// wait in the kernel's queue.
+    pub fn listen(&self, listener: TcpListener, room: usize) -> ListenerId {
+        self.change(|state| state.listen(listener, room))
+    }
+
+    /// Accepts so many connections more.
+    pub fn add_room(&self, listener: ListenerId, room: usize) {
+        self.change(|state| state.add_room(listener, room));
     }
 
     /// Goes on accepting after [`Event::AcceptFailed`].
@@ -187,6 +197,28 @@ impl Ring {
     #[must_use]
     pub fn is_sending(&self, conn: ConnId) -> bool {
         self.0.state.borrow_mut().is_sending(conn)
+    }
+
+    /// Bytes that this connection and its peer have taken from each other so far,
+    /// also those of operations that have not completed; one system call. `None`
+    /// when the connection is gone.
+    #[must_use]
+    pub fn transferred(&self, conn: ConnId) -> Option<u64> {
+        self.0.state.borrow_mut().transferred(conn)
+    }
+
+    /// Whether three of four receive buffers are with connections. The others are
+    /// then for connections that hold none, and whoever holds some without using
+    /// them should give them back.
+    #[must_use]
+    pub fn buffers_short(&self) -> bool {
+        self.0.state.borrow().buffers.is_short()
+    }
+
+    /// Connections that found no receive buffer and wait for one.
+    #[must_use]
+    pub fn starved(&self) -> usize {
+        self.0.state.borrow().starved.len()
     }
 
     /// Stops receiving. What is already under way may still arrive: with
@@ -228,10 +260,12 @@ impl Ring {
     }
 
     /// Reports what has completed, and wakes the futures of finished file
-    /// operations. The handler may call every method of the ring but this one.
+    /// operations: the pump's round begins with it, as `pass_turn` counts them.
+    /// The handler may call every method of the ring but this one.
     /// What completes meanwhile is left to the next call. Returns the number of
     /// events.
     pub fn reap(&self, mut on_event: impl FnMut(Event)) -> usize {
+        self.0.turns.round();
         {
             let mut state = self.0.state.borrow_mut();
             while state.dispatch_one() {}
@@ -293,11 +327,28 @@ impl Ring {
         self.0.bell.clone()
     }
 
-    /// Wakes a parked pump when `has_work`, without the way through the eventfd
-    /// and the reactor: for a task that is about to pause.
-    pub fn nudge(&self) {
-        if self.has_work() {
-            self.0.bell.wake_parked();
+    /// Said by the pump at the end of a round: whether it has more to do that
+    /// the ring does not know of, such as connections that wait for their turn.
+    pub fn set_more_work(&self, more: bool) {
+        self.0.turns.set_more(more);
+    }
+
+    /// Gives way to the pump, and to every other task, for a task that has
+    /// worked for a slice. `pass` lets the reactor run once. While the pump has
+    /// something to do, all tasks together get one slice between two of its
+    /// rounds, oldest first.
+    pub async fn pass_turn<F: Future<Output = ()>>(&self, pass: impl Fn() -> F) {
+        let mut place = self.0.turns.join();
+        loop {
+            // A parked pump wakes without the way through the eventfd.
+            if self.has_work() {
+                self.0.bell.wake_parked();
+            }
+            pass().await;
+            let wanted = self.0.turns.more() || self.0.bell.is_rung() || self.has_work();
+            if place.may_go(wanted) {
+                return;
+            }
         }
     }
 

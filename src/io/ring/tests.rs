@@ -86,7 +86,7 @@ impl Server {
         let ring = Ring::new(config, &pool).unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let addr = listener.local_addr().unwrap();
-        let listener = ring.listen(listener);
+        let listener = ring.listen(listener, usize::MAX);
         Self {
             ring,
             pool,

@@ -12,6 +12,7 @@ use crate::record::{BatchBuilder, BatchView, Compression, NewRecord};
 
 mod bounds;
 mod damage;
+mod shares;
 mod space;
 mod truncation;
 
@@ -21,6 +22,7 @@ fn config() -> LogSetConfig {
         tail: pool("tail", 8 << 20),
         journal: pool("journal", 4 << 20),
         cold: pool("cold", 16 << 20),
+        upkeep: pool("upkeep", 4 << 20),
     };
     let small = JournalConfig {
         first_file_bytes: 1 << 20,
