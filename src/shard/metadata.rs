@@ -18,8 +18,8 @@ use crate::io::Env;
 use crate::log::{KnownLog, LogConfig};
 use crate::model::config::{BrokerConfig, Status, topic_key};
 use crate::model::{
-    ErrorCode, LeaderEpoch, LogId, NodeId, PartitionIndex, ProducerId, Timestamp, TopicConfig,
-    TopicId,
+    DurabilityClass, ErrorCode, LeaderEpoch, LogId, NodeId, PartitionIndex, ProducerId, Timestamp,
+    TopicConfig, TopicId,
 };
 use crate::partition::producers::ProducerStates;
 use crate::partition::{Acks, AppendOutcome, Partition, PartitionInit};
@@ -72,13 +72,6 @@ pub fn log_config(config: &TopicConfig) -> LogConfig {
     }
 }
 
-fn log_class(class: crate::model::DurabilityClass) -> crate::log::DurabilityClass {
-    match class {
-        crate::model::DurabilityClass::Disk => crate::log::DurabilityClass::Disk,
-        crate::model::DurabilityClass::Os => crate::log::DurabilityClass::Os,
-    }
-}
-
 /// What the log layer must know of a partition.
 #[must_use]
 pub fn known_log(
@@ -93,7 +86,7 @@ pub fn known_log(
         topic: name.clone(),
         partition: partition.index,
         topic_id: id,
-        class: log_class(config.durability),
+        class: config.durability,
         epoch_to_start: Some(epoch),
         config: log_config(config),
     }
@@ -108,7 +101,7 @@ pub fn metadata_log(config: &TopicConfig) -> KnownLog {
         partition: PartitionIndex(0),
         topic_id: METADATA_TOPIC_ID,
         // Metadata must survive what any topic survives.
-        class: crate::log::DurabilityClass::Disk,
+        class: DurabilityClass::Disk,
         epoch_to_start: None,
         config: log_config(config),
     }
@@ -197,23 +190,20 @@ impl<E: Env> Metadata<E> {
             self.controller.step(&self.image.borrow(), command, &mut ctx)
         };
         if !step.records.is_empty() {
+            // A panic between the log and the image must not be survived.
+            let _torn = self.owner.guard("a metadata change", &self.log);
             self.append(&step.records).await?;
             self.apply(&step.records).await?;
         }
         Ok(step.reply)
     }
 
-    /// Makes records durable that the image has already: those with which
-    /// this node starts.
+    /// Makes records durable, as one batch, and waits until that is committed.
+    /// The image must have them already, or get them afterwards.
     ///
     /// # Errors
     /// A retriable code when they could not be made durable.
-    pub async fn append_applied(&self, records: &[MetadataRecord]) -> Result<(), ErrorCode> {
-        self.append(records).await
-    }
-
-    /// Appends records as one batch and waits until it is committed.
-    async fn append(&self, records: &[MetadataRecord]) -> Result<(), ErrorCode> {
+    pub async fn append(&self, records: &[MetadataRecord]) -> Result<(), ErrorCode> {
         let now = Timestamp(self.owner.env().wall_ms());
         let mut builder = BatchBuilder::new(Compression::None).base_timestamp(now);
         for record in records {

@@ -33,10 +33,20 @@ impl Broker {
 
     /// Starts a broker on an empty directory with more flags.
     pub fn start_with(flags: &[&str]) -> Self {
+        Self::launch(flags, None)
+    }
+
+    /// Starts a broker on an empty directory with a bug (`model::planted`);
+    /// `restart` is without.
+    pub fn start_planted(bug: &'static str) -> Self {
+        Self::launch(&[], Some(bug))
+    }
+
+    fn launch(flags: &[&str], bug: Option<&'static str>) -> Self {
         let dir = tempfile::tempdir().expect("a directory for the broker's data");
         let data_dir = dir.path().join("data");
         let flags: Vec<String> = flags.iter().map(|flag| (*flag).to_owned()).collect();
-        let (child, address) = launch(&data_dir, &flags);
+        let (child, address) = launch(&data_dir, &flags, bug);
         Self { child: Some(child), address, data_dir, flags, _dir: dir }
     }
 
@@ -73,6 +83,12 @@ impl Broker {
         child.wait().expect("it can be waited for")
     }
 
+    /// Waits until it ends by itself.
+    pub fn wait(&mut self) -> ExitStatus {
+        let mut child = self.child.take().expect("the broker runs");
+        child.wait().expect("it can be waited for")
+    }
+
     /// Kills it (SIGKILL).
     pub fn kill(&mut self) {
         let mut child = self.child.take().expect("the broker runs");
@@ -80,10 +96,10 @@ impl Broker {
         child.wait().expect("it can be waited for");
     }
 
-    /// Starts it again on its directory after `stop` or `kill`, at another address.
+    /// Starts it again on its directory when it has ended, at another address.
     pub fn restart(&mut self) {
         assert!(self.child.is_none(), "the broker runs");
-        let (child, address) = launch(&self.data_dir, &self.flags);
+        let (child, address) = launch(&self.data_dir, &self.flags, None);
         self.child = Some(child);
         self.address = address;
     }
@@ -105,12 +121,13 @@ fn log_path(data_dir: &Path) -> PathBuf {
     data_dir.with_extension("log")
 }
 
-fn launch(data_dir: &Path, flags: &[String]) -> (Child, SocketAddr) {
+fn launch(data_dir: &Path, flags: &[String], bug: Option<&str>) -> (Child, SocketAddr) {
     let log = File::options().append(true).create(true).open(log_path(data_dir));
     let mut child = Command::new(env!("CARGO_BIN_EXE_millstream"))
         .args(["serve", "--listen", "127.0.0.1:0", "--memory", "64MiB", "--data-dir"])
         .arg(data_dir)
         .args(flags)
+        .envs(bug.map(|bug| ("MILLSTREAM_PLANTED_BUG", bug)))
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(log.expect("a file for the broker's log"))
