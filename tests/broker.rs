@@ -27,3 +27,5 @@ mod requests;
 mod schema;
 #[path = "broker/startup.rs"]
 mod startup;
+#[path = "broker/torn.rs"]
+mod torn;

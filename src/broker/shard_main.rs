@@ -11,7 +11,7 @@ use crate::log::{LogPools, LogSetConfig, ReserveSize};
 use crate::model::config::BrokerConfig;
 use crate::model::registration::{Listener, NodeRegistration};
 use crate::model::{NodeId, ShardId};
-use crate::server::{Context, Dispatcher};
+use crate::server::{Context, ContextParts, Dispatcher};
 use crate::shard::runtime::Runtime;
 use crate::shard::{
     Fatal, FatalReason, FrameMemory, Limits, Mailbox, Owner, PeerLimits, Pump, PumpParts, Stopper,
@@ -71,21 +71,22 @@ pub(super) async fn run(runtime: Runtime, part: Part) -> Result<(), StartError> 
     owner.logs().set_notifier(Rc::new(move || bell.ring()));
     register(&runtime, &owner, &metadata, registration).await?;
 
-    let sessions = part.config.number("max.incremental.fetch.session.cache.slots");
-    let fetch_max = usize::try_from(part.config.number("fetch.max.bytes")).unwrap_or(usize::MAX);
-    let context = Context::new(
-        owner.clone(),
+    let number = |key| usize::try_from(part.config.number(key)).unwrap_or(0);
+    let context = Context::new(ContextParts {
+        owner: owner.clone(),
         metadata,
-        LISTENER.into(),
-        fetch_max.min(part.pools.fetch_max()),
-        usize::try_from(sessions).unwrap_or(0),
-    );
+        listener: LISTENER.into(),
+        fetch_bytes_max: number("fetch.max.bytes").min(part.pools.fetch_max()),
+        fetch_sessions_max: number("max.incremental.fetch.session.cache.slots"),
+        commands_max: number("millstream.metadata.changes.max"),
+        kept_pool: part.pools.receive.clone(),
+    });
     let (stop, stopper) = stop_pair(runtime.ring())
         .map_err(|e| StartError::Environment(format!("cannot prepare the stop: {e}")))?;
     let sweep = sweep_producers(&env, &owner, &part.config);
     let pump = Pump::new(PumpParts {
         runtime: runtime.clone(),
-        handler: Dispatcher::new(context),
+        handler: Dispatcher::new(context.clone()),
         round_end: owner.clone(),
         mailbox,
         limits: limits(&part),
@@ -99,6 +100,7 @@ pub(super) async fn run(runtime: Runtime, part: Part) -> Result<(), StartError> 
     (part.on_ready)(stopper);
     let counters = pump.run(part.listener).await.map_err(StartError::Fatal)?;
     tracing::info!("{counters:?}, ring {:?}", runtime.ring().counters());
+    tracing::info!("{:?}", context.counters);
     drop(sweep);
     runtime.drive(owner.logs().close()).await.map_err(|error| {
         let reason = error.fatal_reason().map_or(FatalReason::ShardPanic, FatalReason::Log);

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::io::Pool;
+pub use crate::model::DurabilityClass;
 use crate::model::{LeaderEpoch, LogId, PartitionIndex, ShardId, TopicId};
 
 /// Bytes of a block: alignment of every direct write.
@@ -30,36 +31,6 @@ pub const MAX_BYPASS_PER_ROUND: usize = 4;
 /// them: large appends under way, the first journal files of the next start,
 /// the checkpoint.
 pub const RESERVE_FIXED_BYTES: u64 = 32 << 20;
-
-/// What an acknowledged record survives.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum DurabilityClass {
-    /// Loss of power: each journal write is on the medium when it completes.
-    Disk,
-    /// Death of the process: journal writes end in the page cache.
-    Os,
-}
-
-impl DurabilityClass {
-    /// Both classes.
-    pub const ALL: [Self; 2] = [Self::Disk, Self::Os];
-
-    /// Name in file names, configs and messages.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Disk => "disk",
-            Self::Os => "os",
-        }
-    }
-
-    pub(crate) const fn index(self) -> usize {
-        match self {
-            Self::Disk => 0,
-            Self::Os => 1,
-        }
-    }
-}
 
 /// Sizes of one journal.
 #[derive(Clone, Copy, Debug)]

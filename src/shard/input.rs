@@ -229,6 +229,11 @@ impl<B: Deref<Target = [u8]>> Input<B> {
         self.prefix_len = 0;
     }
 
+    /// Drops everything that has arrived.
+    pub fn clear(&mut self) {
+        *self = Self::new(self.frame_max);
+    }
+
     /// When a large frame is under way and nothing is buffered: its memory and
     /// the bytes it lacks, to be received into directly. Give it back with
     /// `resume_gather`.

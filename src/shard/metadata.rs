@@ -19,8 +19,8 @@ use crate::io::{Env, Task as _};
 use crate::log::{KnownLog, LogConfig};
 use crate::model::config::{BrokerConfig, Status, topic_key};
 use crate::model::{
-    ErrorCode, LeaderEpoch, LogId, NodeId, PartitionIndex, ProducerId, Timestamp, TopicConfig,
-    TopicId,
+    DurabilityClass, ErrorCode, LeaderEpoch, LogId, NodeId, PartitionIndex, ProducerId, Timestamp,
+    TopicConfig, TopicId,
 };
 use crate::partition::producers::ProducerStates;
 use crate::partition::{Acks, AppendOutcome, Partition, PartitionInit};
@@ -78,13 +78,6 @@ pub fn log_config(config: &TopicConfig) -> LogConfig {
     }
 }
 
-fn log_class(class: crate::model::DurabilityClass) -> crate::log::DurabilityClass {
-    match class {
-        crate::model::DurabilityClass::Disk => crate::log::DurabilityClass::Disk,
-        crate::model::DurabilityClass::Os => crate::log::DurabilityClass::Os,
-    }
-}
-
 /// What the log layer must know of a partition.
 #[must_use]
 pub fn known_log(
@@ -99,7 +92,7 @@ pub fn known_log(
         topic: name.clone(),
         partition: partition.index,
         topic_id: id,
-        class: log_class(config.durability),
+        class: config.durability,
         epoch_to_start: Some(epoch),
         config: log_config(config),
     }
@@ -114,7 +107,7 @@ pub fn metadata_log(config: &TopicConfig) -> KnownLog {
         partition: PartitionIndex(0),
         topic_id: METADATA_TOPIC_ID,
         // Metadata must survive what any topic survives.
-        class: crate::log::DurabilityClass::Disk,
+        class: DurabilityClass::Disk,
         epoch_to_start: None,
         config: log_config(config),
     }
@@ -214,6 +207,8 @@ impl<E: Env> Metadata<E> {
             return Err(ErrorCode::KafkaStorageError);
         }
         if !step.records.is_empty() {
+            // A panic between the log and the image must not be survived.
+            let _torn = self.owner.guard("a metadata change", &self.log);
             self.append(&step.records).await?;
             self.apply(&step.records).await?;
         }

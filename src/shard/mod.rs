@@ -17,15 +17,16 @@ pub mod pump;
 pub mod replies;
 pub mod runtime;
 mod stop;
+mod torn;
 pub mod watchdog;
 
 pub use fatal::{Fatal, FatalReason};
-pub use handler::{ConnectionHandler, Mailbox, PendingEvent, Place, Verdict};
+pub use handler::{ConnectionHandler, Mailbox, Pause, PendingEvent, Place, Resumed, Verdict};
 pub use input::FrameMemory;
 pub use limits::Limits;
 pub use metadata::Metadata;
 pub use output::Output;
-pub use owner::{Appending, Bounds, OwnedPartition, OwnedTopic, Owner, Reading, Waiter};
+pub use owner::{AckWait, Appending, Bounds, OwnedPartition, OwnedTopic, Owner, Reading, Waiter};
 pub use peers::PeerLimits;
 pub use pump::{Pump, PumpParts, RoundEnd};
 pub use replies::ReplySeq;

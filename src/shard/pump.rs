@@ -169,7 +169,7 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
             self.on_event(event);
         }
         self.events = events;
-        self.mailbox.expire(self.now);
+        self.mailbox.begin_round(self.now);
         self.serve_ready();
         self.round_end.end_round();
         self.deliver();
@@ -225,7 +225,6 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
                 self.hungry.push(id);
             }
             TurnEnd::Blocked => connection.blocked = true,
-            TurnEnd::Close(reason) => return self.close(id, &reason),
         }
         if !used_up {
             self.pin(id);
@@ -294,7 +293,9 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
         let now = self.now;
         if let Some(connection) = self.connection(id) {
             let want = connection.filling.take().expect("a fill was asked for");
-            connection.input.resume_gather(chunk, want);
+            if connection.ending.is_none() {
+                connection.input.resume_gather(chunk, want);
+            }
             connection.active_at = now;
             self.make_ready(id);
         }
@@ -339,10 +340,12 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
             return;
         }
         let Some(pending) = connection.replies.get_mut(place.seq) else { return };
-        match self.handler.event(place, &mut connection.state, pending, event) {
-            Ok(()) if std::mem::replace(&mut connection.told, true) => {}
-            Ok(()) => self.told.push(place.conn),
-            Err(reason) => self.close(place.conn, &reason),
+        let told = self.handler.event(place, &mut connection.state, pending, event);
+        if let Err(reason) = told {
+            connection.end(&self.handler, place.seq, reason);
+        }
+        if !std::mem::replace(&mut connection.told, true) {
+            self.told.push(place.conn);
         }
     }
 
@@ -355,15 +358,11 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
         let Some(slot) = self.connections.get_mut(id.index()) else { return };
         let Some(connection) = slot.as_mut().filter(|c| c.id == id && !c.closing) else { return };
         connection.told = false;
-        match connection.settle(&self.handler, &self.limits) {
-            Ok(moved) => {
-                if moved && std::mem::take(&mut connection.blocked) {
-                    self.make_ready(id);
-                }
-                self.flush(id, spare);
-            }
-            Err(reason) => self.close(id, &reason),
+        let moved = connection.settle(&self.handler, &self.limits);
+        if moved && std::mem::take(&mut connection.blocked) {
+            self.make_ready(id);
         }
+        self.flush(id, spare);
     }
 
     /// Hands output to the ring when no send is under way; ends a connection
@@ -385,6 +384,9 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
                 self.make_ready(id);
             }
             return;
+        }
+        if let Some(reason) = connection.ended_because() {
+            return self.close(id, &reason);
         }
         if !connection.ended {
             return;

@@ -172,7 +172,7 @@ impl Shard {
                 other => panic!("an append ended as {other:?}"),
             }
         }
-        effects.clear();
+        *effects = Effects::default();
     }
 
     fn check_bounds(&self) {

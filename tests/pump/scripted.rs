@@ -1,7 +1,8 @@
 //! A shard whose handler echoes frames by their first byte: `e` at once, `l`
 //! later by a task, `h` only when nothing precedes it, `F` at once and
 //! counted, `o` at once and logged with the count of `F` at that time, `p` when
-//! it is told not to wait any longer, as by `r`, which is answered at once.
+//! it is told not to wait any longer, as by `r`, which is answered at once, `q`
+//! when its frame was shown as often as its second byte says.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -16,8 +17,8 @@ use millstream::io::ring::{ConnId, RingConfig};
 use millstream::io::{Env, Pool, Task};
 use millstream::shard::runtime::{RuntimeConfig, ShardThread, launch};
 use millstream::shard::{
-    ConnectionHandler, Fatal, FrameMemory, Limits, Mailbox, Output, PendingEvent, Place, Pump,
-    PumpParts, RoundEnd, Stopper, Verdict, stop_pair,
+    ConnectionHandler, Fatal, FrameMemory, Limits, Mailbox, Output, Pause, PendingEvent, Place,
+    Pump, PumpParts, Resumed, RoundEnd, Stopper, Verdict, stop_pair,
 };
 
 #[derive(Clone, Default)]
@@ -46,6 +47,8 @@ enum Pending {
     Ready(Vec<u8>),
     Task,
     Parked(Vec<u8>),
+    /// Its frame is to be shown so often.
+    Partly(u8),
 }
 
 impl<E: Env> ConnectionHandler for Echo<E> {
@@ -92,8 +95,24 @@ impl<E: Env> ConnectionHandler for Echo<E> {
                 task.detach();
                 Verdict::Overlap(Pending::Task)
             }
+            Some(b'q') => Verdict::Partly(Pending::Partly(bytes[1]), Pause::NoMemory),
             _ => Verdict::Close("unknown script".into()),
         }
+    }
+
+    fn resume(&self, _place: Place, (): &mut (), pending: &mut Pending, bytes: &[u8]) -> Resumed {
+        match pending {
+            Pending::Partly(0) => *pending = Pending::Ready(frame(bytes)),
+            Pending::Partly(left) if bytes[1] % 2 == 1 && *left == 1 => {
+                return Resumed::Close("an odd number".into());
+            }
+            Pending::Partly(left) => {
+                *left -= 1;
+                return Resumed::Again(if *left % 2 == 0 { Pause::Slice } else { Pause::NoMemory });
+            }
+            Pending::Ready(_) | Pending::Parked(_) | Pending::Task => unreachable!("it is done with its frame"),
+        }
+        Resumed::Done
     }
 
     fn event(
@@ -130,7 +149,7 @@ impl<E: Env> ConnectionHandler for Echo<E> {
     fn encode(&self, (): &mut (), pending: Pending, out: &mut Output) -> Result<bool, String> {
         match pending {
             Pending::Ready(bytes) => Ok(out.write(&bytes)),
-            Pending::Task | Pending::Parked(_) => unreachable!("not ready"),
+            Pending::Task | Pending::Parked(_) | Pending::Partly(_) => unreachable!("not ready"),
         }
     }
 

@@ -112,6 +112,12 @@ pub struct ConnId {
 }
 
 impl ConnId {
+    /// The first connection of a slot, for tests without a ring.
+    #[cfg(test)]
+    pub(crate) const fn numbered(slot: u32) -> Self {
+        Self { slot, generation: 0 }
+    }
+
     /// Index for a table of connections.
     #[must_use]
     pub fn index(self) -> usize {

@@ -16,4 +16,4 @@ mod support;
 pub(super) mod topics;
 
 #[cfg(test)]
-mod testing;
+pub(super) mod testing;

@@ -51,6 +51,16 @@ pub(super) const KEYS: &[Key] = &[
     .range(-1, 1 << 40)
     .enforced(),
     Key::new(
+        "millstream.metadata.changes.max",
+        Kind::Int,
+        Some("1000"),
+        "Creations and deletions of topics, and the like, that may be in progress, with those that \
+         their clients no longer wait for. More are answered THROTTLING_QUOTA_EXCEEDED (89), old \
+         versions REQUEST_TIMED_OUT (7), which clients retry.",
+    )
+    .range(1, 1_000_000)
+    .enforced(),
+    Key::new(
         "millstream.shards",
         Kind::Int,
         Some("1"),
