@@ -87,7 +87,8 @@ impl Rig {
         env.fs().sync_dir(Path::new("/")).await.unwrap();
         let tail = pool("tail", plan.tail_bytes);
         let (journal, cold) = (pool("journal", 4 << 20), pool("cold", 16 << 20));
-        let pools = LogPools { tail: tail.clone(), journal, cold };
+        let upkeep = pool("upkeep", 4 << 20);
+        let pools = LogPools { tail: tail.clone(), journal, cold, upkeep };
         let config = LogSetConfig::new("/data".into(), ShardId(0), pools);
         let own = Arc::new(TopicConfig::default());
         let mut known = vec![metadata_log(&own)];

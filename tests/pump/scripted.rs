@@ -110,7 +110,9 @@ impl<E: Env> ConnectionHandler for Echo<E> {
                 *left -= 1;
                 return Resumed::Again(if *left % 2 == 0 { Pause::Slice } else { Pause::NoMemory });
             }
-            Pending::Ready(_) | Pending::Parked(_) | Pending::Task => unreachable!("it is done with its frame"),
+            Pending::Ready(_) | Pending::Parked(_) | Pending::Task => {
+                unreachable!("it is done with its frame")
+            }
         }
         Resumed::Done
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::io::{Env as _, FileSystem as _, Task as _};
+use crate::record::BatchSummary;
 
 fn summary_of(bytes: &[u8]) -> BatchSummary {
     BatchView::parse(bytes).unwrap().0.summary().unwrap()
@@ -60,7 +61,6 @@ fn nobody_waits_behind_more_than_the_limit() {
             ahead -= done;
             if push(other).is_ok() {
                 turns += 1;
-                ahead += bytes.len();
                 until_durable(&env, &set, other).await;
                 ahead = 0;
             }

@@ -1,8 +1,8 @@
 //! Damage in closed segments below the floor: a range is lost, nothing else.
 
 use super::*;
-use crate::io::FileSystem as _;
 use crate::io::sim::FaultOp;
+use crate::io::{Env as _, FileSystem as _};
 use crate::model::{ProducerEpoch, ProducerId};
 
 const NODE: NodeIndex = NodeIndex(0);
