@@ -5,8 +5,14 @@
 //! 20,000. A failure prints the command that replays its seed alone:
 //! `MILLSTREAM_SIM_SEED=<seed> cargo test --test log_sim replay -- --nocapture`.
 
+#[path = "log_sim/damage.rs"]
+mod damage;
 #[path = "log_sim/driver.rs"]
 mod driver;
+#[path = "log_sim/endings.rs"]
+mod endings;
+#[path = "log_sim/errors.rs"]
+mod errors;
 #[path = "log_sim/events.rs"]
 mod events;
 #[path = "log_sim/files.rs"]

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use smallvec::SmallVec;
 
 use super::AppendError;
-use super::config::{DurabilityClass, MAX_BYPASS_PER_ROUND, MAX_JOURNALED_BATCH};
+use super::config::{BLOCK, DurabilityClass, MAX_BYPASS_PER_ROUND, MAX_JOURNALED_BATCH};
 use super::error::{Error, FatalReason};
 use super::journal::frame::{FrameHeader, FrameKind};
 use super::journal::writer::{Ack, Write};
@@ -90,7 +90,8 @@ impl<E: Env> Shared<E> {
         let journal = &mut state.journals[class.index()];
         // Only a deletion makes room on a full disk: its record uses what is
         // kept for reclaim.
-        if !metadata && !journal.admits_appends() {
+        let payload = if bypasses { BLOCK as usize } else { batch.len() };
+        if !metadata && !journal.admits_append(payload) {
             return Err(if journal.is_stuck() { AppendError::NoSpace } else { AppendError::Full });
         }
         if !metadata && !bypasses && journal.is_crowded() {

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use smallvec::SmallVec;
 
 use super::config::DurabilityClass;
-use super::error::{Error, Result};
+use super::error::{Error, FatalReason, Result};
 use super::journal::frame::{FrameHeader, FrameKind};
 use super::segment::tail::{Mark, block_of};
 use super::set::LogHandle;
@@ -52,7 +52,8 @@ impl<E: Env> Shared<E> {
                 next
             };
             let Some((handle, evict)) = next else { return };
-            match self.write_behind(handle, evict).await {
+            let done = self.write_behind_of_many(handle, evict).await;
+            match done.map_err(|error| error.or_fatal(FatalReason::SegmentWrite)) {
                 Ok(()) => {}
                 // Whatever it had waited for.
                 Err(Error::Gone) => self.state.borrow_mut().space_found(),
@@ -98,6 +99,22 @@ impl<E: Env> Shared<E> {
         self.signal.notify();
     }
 
+    /// As `write_behind`, but passes over a log that is being truncated, which
+    /// is queued again at the end: others must not wait for a truncation.
+    async fn write_behind_of_many(self: &Rc<Self>, handle: LogHandle, evict: bool) -> Result<()> {
+        let claimed = self
+            .signal
+            .wait(|| {
+                let mut state = self.state.borrow_mut();
+                let fatal = state.fatal.is_some();
+                let log = state.log_mut(handle).filter(|l| !l.truncating && !fatal);
+                let Some(log) = log else { return Some(false) };
+                (!std::mem::replace(&mut log.segment_busy, true)).then_some(true)
+            })
+            .await;
+        if claimed { self.write_behind_and_release(handle, evict).await } else { self.check() }
+    }
+
     /// Writes behind what may be written behind; with `evict` also the partial
     /// last block, so that the log needs no memory.
     pub(crate) async fn write_behind(
@@ -106,6 +123,14 @@ impl<E: Env> Shared<E> {
         evict: bool,
     ) -> Result<()> {
         self.claim(handle).await?;
+        self.write_behind_and_release(handle, evict).await
+    }
+
+    async fn write_behind_and_release(
+        self: &Rc<Self>,
+        handle: LogHandle,
+        evict: bool,
+    ) -> Result<()> {
         let result = self.write_behind_claimed(handle, evict).await;
         self.release(handle);
         let result = self.gone_or(handle, result);
@@ -261,7 +286,8 @@ impl<E: Env> Shared<E> {
             state.bypass_bytes -= flight.map_or(0, |f| f.bytes);
         }
         loop {
-            match self.bypass_once(handle, base, (from, to), class).await {
+            let done = self.bypass_once(handle, base, (from, to), class).await;
+            match done.map_err(|error| error.or_fatal(FatalReason::SegmentWrite)) {
                 Ok(()) => break,
                 Err(Error::Gone) => return,
                 Err(error @ Error::Fatal { .. }) => {
@@ -311,6 +337,6 @@ impl<E: Env> Shared<E> {
     async fn sync_bypass(&self, file: &super::state::FileOf<E>) -> Result<()> {
         use crate::io::File as _;
         let result = file.sync_data().await;
-        result.map_err(|e| Error::fatal(super::FatalReason::Sync, file.path(), &e))
+        result.map_err(|e| Error::fatal(FatalReason::Sync, file.path(), &e))
     }
 }

@@ -139,6 +139,26 @@ impl Error {
         }
     }
 
+    /// An error of work in the background, which nobody can be told of: what
+    /// does not pass by itself ends the process.
+    pub(crate) fn or_fatal(self, reason: FatalReason) -> Self {
+        match self {
+            Self::Io { path, source } => Self::fatal(reason, &path, &source),
+            Self::Unreadable { .. } | Self::Corrupt { .. } => {
+                Self::Fatal { reason, detail: self.to_string() }
+            }
+            other => other,
+        }
+    }
+
+    /// Says where in a log's file a read failed.
+    pub(crate) fn at(self, position: u64, offset: Offset) -> Self {
+        match self {
+            Self::Io { path, source } => Self::Unreadable { path, position, offset, source },
+            other => other,
+        }
+    }
+
     /// Whether the same operation may succeed later.
     pub(crate) fn passes(&self) -> bool {
         matches!(self, Self::NoSpace { .. } | Self::NoMemory(_))

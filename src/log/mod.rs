@@ -32,6 +32,7 @@ mod segment_io;
 mod set;
 mod signal;
 mod snapshots;
+mod sound;
 mod space;
 mod state;
 mod timestamps;

@@ -5,7 +5,6 @@
 use std::rc::Rc;
 
 use super::error::{Error, Result};
-use super::scan::Walk;
 use super::segment::head::{BatchHead, HEADER_LEN};
 use super::segment::index::{OFFSET_ENTRY, OffsetEntry};
 use super::segment::names::Kind;
@@ -17,8 +16,6 @@ use crate::model::Offset;
 
 /// Bytes after an index entry within which its next batch is looked for.
 const INDEX_PAGE: u64 = 4096;
-/// Bytes read at once when a batch is looked for between two index entries.
-const LOCATE_BYTES: u64 = 16 * 1024;
 
 impl<E: Env> Shared<E> {
     /// See `LogSet::read`.
@@ -56,59 +53,41 @@ impl<E: Env> Shared<E> {
         ReadOutcome::Hot(out)
     }
 
-    /// See `LogSet::read_cold`.
+    /// See `LogSet::read_cold`. What a file gives is checked: damage is told to
+    /// whoever reads it, and ends what is read before it.
     pub(crate) async fn read_cold(self: &Rc<Self>, read: ColdRead) -> Result<Slices> {
-        let mut at = 0;
-        match self.read_batches(read, &mut at).await {
-            Err(Error::Io { path, source }) => {
-                Err(Error::Unreadable { path, position: at, offset: read.from, source })
-            }
-            other => other,
-        }
+        // A file that cannot be opened is told like one that cannot be read.
+        self.read_batches(read).await.map_err(|error| error.at(0, read.from))
     }
 
-    /// `at` is the position that is being read, for messages.
-    async fn read_batches(self: &Rc<Self>, read: ColdRead, at: &mut u64) -> Result<Slices> {
+    async fn read_batches(self: &Rc<Self>, read: ColdRead) -> Result<Slices> {
         let (base, end) = self.segment_of(read.handle, read.from)?;
-        let mut start = self.locate(read.handle, base, read.from, end).await?;
-        let mut most = read.max_bytes as u64;
+        let start = self.locate(read.handle, base, read.from, end).await?;
+        // Look at as much as is wanted, and at the header of the next one.
+        let want = (start.pos + read.max_bytes as u64).min(end.pos);
+        let to = want.max(start.pos + HEADER_LEN as u64).min(end.pos);
         let cold = &self.config.pools.cold;
-        loop {
-            *at = start.pos;
-            // Look at as much as is wanted, and at the header of the next one.
-            let want = (start.pos + most).min(end.pos);
-            let to = want.max(start.pos + HEADER_LEN as u64).min(end.pos);
-            let pieces = match self.read_range(cold, read.handle, base, start.pos, to).await {
-                // What cannot be read may lie behind the first batch.
-                Err(Error::Io { .. }) if most > 0 => {
-                    most = 0;
-                    continue;
-                }
-                pieces => pieces?,
-            };
-            let cut = cut_batches(&pieces, start, read.from, read.upper);
-            match cut {
-                Cut::Corrupt(at) => return Err(self.corrupt(read.handle, base, at)),
-                Cut::Skip(next) if next.pos < end.pos => start = next,
-                Cut::Skip(_) => return Ok(Slices::new()),
-                Cut::Whole { from, len } if len > 0 => return Ok(part(&pieces, from, len)),
-                Cut::Whole { .. } if !read.at_least_one => return Ok(Slices::new()),
-                Cut::Whole { from, .. } => {
-                    let at = start.pos + from as u64;
-                    let Some(head) = head_in(&pieces, from) else { return Ok(Slices::new()) };
-                    if head.end() > read.upper || at + head.len as u64 > end.pos {
-                        return Ok(Slices::new());
-                    }
-                    let to = at + head.len as u64;
-                    return self.read_range(cold, read.handle, base, at, to).await;
-                }
-            }
+        let pieces = match self.read_range(cold, read.handle, base, start.pos, to).await {
+            // A bad sector further on must not hide what is before it.
+            Err(Error::Io { .. }) => return self.read_first(&read, base, start, end).await,
+            pieces => pieces?,
+        };
+        match self.sound_bytes(read.handle, base, start, &pieces, read.upper)? {
+            0 if read.at_least_one => self.read_first(&read, base, start, end).await,
+            len => Ok(part(&pieces, 0, len)),
         }
     }
 
-    fn corrupt(&self, handle: LogHandle, base: Offset, at: Mark) -> Error {
-        let path = self.path(handle, base, Kind::Log).unwrap_or_default();
-        Error::Corrupt { path, position: at.pos, offset: at.offset, what: "no batch header" }
+    /// The batch at `start`, unless it ends beyond the bound.
+    async fn read_first(
+        self: &Rc<Self>,
+        read: &ColdRead,
+        base: Offset,
+        start: Mark,
+        end: Mark,
+    ) -> Result<Slices> {
+        let (head, bytes) = self.read_batch(read.handle, base, start, end).await?;
+        Ok(if head.end() > read.upper { Slices::new() } else { bytes })
     }
 
     /// The segment that holds `offset`: its base and its end.
@@ -128,64 +107,13 @@ impl<E: Env> Shared<E> {
         }
     }
 
-    /// The boundary of the batch that holds `offset`, by index and walk.
-    pub(crate) async fn locate(
-        self: &Rc<Self>,
-        handle: LogHandle,
-        base: Offset,
-        offset: Offset,
-        end: Mark,
-    ) -> Result<Mark> {
-        let position = self.index_lookup(handle, base, offset).await?;
-        let in_file = {
-            let state = self.state.borrow();
-            let log = state.log(handle).ok_or(Error::Gone)?;
-            log.segment(base).map_or(end.pos, |s| s.head())
-        };
-        let mut at = Mark { offset: base, pos: position };
-        let file = self.segment_file(handle, base).await?;
-        let mut walk =
-            Walk::new(&self.env, &file, &self.config.pools.cold, at, in_file).reading(LOCATE_BYTES);
-        while walk.at.pos + (HEADER_LEN as u64) <= in_file {
-            let Some(head) = walk.header_only().await? else {
-                return Err(self.corrupt(handle, base, walk.at));
-            };
-            if head.end() > offset {
-                return Ok(Mark { offset: head.base, pos: walk.at.pos });
-            }
-            walk.skip(&head);
-        }
-        // The rest is in memory.
-        at = walk.at;
-        while at.pos < end.pos {
-            let to = (at.pos + HEADER_LEN as u64).min(end.pos);
-            let cold = &self.config.pools.cold;
-            let pieces = self.read_range(cold, handle, base, at.pos, to).await?;
-            let Some(head) = head_in(&pieces, 0) else {
-                return Err(self.corrupt(handle, base, at));
-            };
-            if head.end() > offset {
-                return Ok(Mark { offset: head.base, pos: at.pos });
-            }
-            at = Mark { offset: head.end(), pos: at.pos + head.len as u64 };
-        }
-        if offset < end.offset {
-            let path = self.path(handle, base, Kind::Log)?;
-            let what = "the batches up to the next segment are missing";
-            return Err(Error::Corrupt { path, position: at.pos, offset, what });
-        }
-        Ok(at)
-    }
-
-    /// Position of a batch at or before the one that holds `offset`, by the
-    /// offset index.
+    /// The last entry of the offset index at or before `relative`.
     pub(crate) async fn index_lookup(
         &self,
         handle: LogHandle,
         base: Offset,
-        offset: Offset,
-    ) -> Result<u64> {
-        let relative = u32::try_from(offset.0 - base.0).unwrap_or(u32::MAX);
+        relative: u32,
+    ) -> Result<Option<OffsetEntry>> {
         let flushed = {
             let state = self.state.borrow();
             let log = state.log(handle).ok_or(Error::Gone)?;
@@ -194,7 +122,7 @@ impl<E: Env> Shared<E> {
                     let pending = open.index.pending();
                     let n = pending.partition_point(|e| e.relative <= relative);
                     if let Some(n) = n.checked_sub(1) {
-                        return Ok(u64::from(pending[n].position));
+                        return Ok(Some(pending[n]));
                     }
                     Some(open.index.flushed().0)
                 }
@@ -206,7 +134,7 @@ impl<E: Env> Shared<E> {
                 OffsetEntry::decode(bytes).relative <= relative
             })
             .await?;
-        Ok(entry.map_or(0, |bytes| u64::from(OffsetEntry::decode(&bytes).position)))
+        Ok(entry.map(|bytes| OffsetEntry::decode(&bytes)))
     }
 
     /// The last entry of an index file for which `before` holds.
@@ -262,44 +190,6 @@ impl<E: Env> Shared<E> {
             }
         }
         Ok(found)
-    }
-}
-
-enum Cut {
-    /// The wanted batch begins later.
-    Skip(Mark),
-    /// Whole batches from byte `from`, `len` of them (0: the first is too long).
-    Whole {
-        from: usize,
-        len: usize,
-    },
-    Corrupt(Mark),
-}
-
-/// Finds the batch that holds `from` and the last whole batch below `upper`.
-fn cut_batches(pieces: &[ChunkSlice], start: Mark, from: Offset, upper: Offset) -> Cut {
-    let total: usize = pieces.iter().map(|p| p.len()).sum();
-    let (mut at, mut begin) = (0usize, None);
-    while at + HEADER_LEN <= total {
-        let Some(head) = head_in(pieces, at) else {
-            return Cut::Corrupt(Mark { offset: from, pos: start.pos + at as u64 });
-        };
-        if head.end() <= from {
-            at += head.len;
-            if at >= total {
-                return Cut::Skip(Mark { offset: head.end(), pos: start.pos + at as u64 });
-            }
-            continue;
-        }
-        let first = *begin.get_or_insert(at);
-        if head.end() > upper || at + head.len > total {
-            return Cut::Whole { from: first, len: at - first };
-        }
-        at += head.len;
-    }
-    match begin {
-        Some(first) => Cut::Whole { from: first, len: at - first },
-        None => Cut::Skip(Mark { offset: from, pos: start.pos + at as u64 }),
     }
 }
 

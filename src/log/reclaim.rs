@@ -17,6 +17,7 @@ use super::config::{DurabilityClass, SMALL_TAIL_BYTES};
 use super::error::{Error, FatalReason, Result};
 use super::journal::files::{self, NewFile};
 use super::journal::frame::{FrameHeader, FrameKind};
+use super::segment::tail::block_of;
 use super::set::LogHandle;
 use super::state::{Log, Shared, State};
 use super::together;
@@ -78,7 +79,7 @@ impl<E: Env> Shared<E> {
                 Duty::Make => self.make_file(class).await,
                 Duty::Reclaim => self.reclaim(class).await,
             };
-            match result {
+            match result.map_err(|error| error.or_fatal(FatalReason::SegmentWrite)) {
                 Ok(()) => self.state.borrow_mut().space_found(),
                 Err(Error::NoMemory(_) | Error::Gone) => self.env.sleep(RETRY).await,
                 Err(error @ Error::Fatal { .. }) => self.poison_by(&error),
@@ -165,8 +166,10 @@ impl<E: Env> Shared<E> {
             logs
         };
         let mut raised = Vec::new();
+        // Copies of more than that would gain too little.
+        let mut budget = self.config.journal(class).file_bytes / 4;
         for leaving in logs {
-            let carried = self.carry(leaving).await;
+            let carried = self.carry(leaving, &mut budget).await;
             match self.gone_or(leaving.handle, carried) {
                 Ok(true) => raised.push(leaving),
                 Ok(false) | Err(Error::Gone) => {}
@@ -185,7 +188,7 @@ impl<E: Env> Shared<E> {
 
     /// Gets the frames of one log out of the oldest file's care. `true` when
     /// its floor has to rise.
-    async fn carry(self: &Rc<Self>, leaving: Leaving) -> Result<bool> {
+    async fn carry(self: &Rc<Self>, leaving: Leaving, budget: &mut u64) -> Result<bool> {
         let handle = leaving.handle;
         self.journaled(handle).await?;
         let above = {
@@ -198,7 +201,10 @@ impl<E: Env> Shared<E> {
         };
         match above {
             Some(0) => Ok(false),
-            Some(n) if n <= SMALL_TAIL_BYTES => self.queue_tail(handle).await.map(|()| false),
+            Some(n) if n <= SMALL_TAIL_BYTES.min(*budget) => {
+                *budget -= n;
+                self.queue_tail_from(handle, leaving.end).await.map(|()| false)
+            }
             _ => {
                 self.write_behind(handle, false).await?;
                 Ok(true)
@@ -258,9 +264,8 @@ impl<E: Env> Shared<E> {
         for (handle, floor, round, end) in floors {
             let raised = self.take_floor(handle, floor, round);
             let queued = match raised {
-                Some(true) if end <= floor.boundary() => continue,
-                Some(true) => self.queue_tail(handle).await,
-                Some(false) => self.raise_anew(handle, class).await,
+                Some(true) => self.queue_tail_from(handle, end).await,
+                Some(false) => self.raise_anew(handle, class, end).await,
                 None => continue,
             };
             match self.gone_or(handle, queued) {
@@ -298,11 +303,16 @@ impl<E: Env> Shared<E> {
 
     /// Raises one floor until no truncation comes between, and queues what
     /// lies above it.
-    async fn raise_anew(self: &Rc<Self>, handle: LogHandle, class: DurabilityClass) -> Result<()> {
+    async fn raise_anew(
+        self: &Rc<Self>,
+        handle: LogHandle,
+        class: DurabilityClass,
+        end: Offset,
+    ) -> Result<()> {
         loop {
             let (floor, round) = self.sync_to_floor(handle, class, true).await?;
             if self.take_floor(handle, floor, round).ok_or(Error::Gone)? {
-                return self.queue_tail(handle).await;
+                return self.queue_tail_from(handle, end).await;
             }
         }
     }
@@ -333,16 +343,26 @@ impl<E: Env> Shared<E> {
     /// Queues a `TAIL` frame: the log is its segment up to its floor, then the
     /// frame's bytes. Nothing when nothing lies above the floor.
     pub(crate) async fn queue_tail(self: &Rc<Self>, handle: LogHandle) -> Result<()> {
+        self.queue_tail_from(handle, Offset(i64::MAX)).await
+    }
+
+    /// As `queue_tail`, unless the floor has passed `end`: a log that is
+    /// written to meanwhile needs no copy of what later files hold.
+    async fn queue_tail_from(self: &Rc<Self>, handle: LogHandle, end: Offset) -> Result<()> {
         loop {
             self.journaled(handle).await?;
-            let (floor, in_memory, rolled) = {
+            let (floor, in_memory, rises) = {
                 let state = self.state.borrow();
                 let log = state.log(handle).ok_or(Error::Gone)?;
-                let rolled = log.open.len() > 1 || log.active().base.0 != log.floor.segment;
-                (log.floor, log.active().head().max(log.floor.pos), rolled)
+                if end <= log.floor.boundary() {
+                    return Ok(());
+                }
+                let large = log.above_floor().is_none_or(|n| n > SMALL_TAIL_BYTES);
+                let rises = log.has_rolled() || large && log.may_rise();
+                (log.floor, log.active().head().max(log.floor.pos), rises)
             };
-            if rolled {
-                // It rolled meanwhile: its floor has to rise, not its tail.
+            if rises {
+                // It grew meanwhile: its floor has to rise, not its tail.
                 self.write_behind(handle, false).await?;
                 let class = self.class_of(handle)?;
                 let (floor, round) = self.sync_to_floor(handle, class, true).await?;
@@ -503,8 +523,12 @@ impl<E: Env> Shared<E> {
             (journal.full.pop_front(), journal.next_sequence)
         };
         let Some(mut file) = file else { return Ok(()) };
-        let small = file.header.capacity < self.config.journal(class).file_bytes;
-        if !small || self.state.borrow().journals[class.index()].cramped {
+        let keep = {
+            let journal = &self.state.borrow().journals[class.index()];
+            let small = file.header.capacity < journal.config.file_bytes;
+            (!small || journal.cramped) && !journal.is_beyond_cap()
+        };
+        if keep {
             files::recycle(&self.env, &mut file, &self.config.pools.upkeep, sequence).await?;
             self.state.borrow_mut().journals[class.index()].ready.push_back(file);
             return Ok(());
@@ -544,8 +568,18 @@ impl<E: Env> State<E> {
 impl Log {
     /// Bytes above the floor; `None` when they are in more than one segment.
     pub(crate) fn above_floor(&self) -> Option<u64> {
-        let single = self.open.len() == 1 && self.active().base.0 == self.floor.segment;
-        single.then(|| self.active().end_pos - self.floor.pos)
+        (!self.has_rolled()).then(|| self.active().end_pos - self.floor.pos)
+    }
+
+    /// Whether a segment has ended above the floor.
+    fn has_rolled(&self) -> bool {
+        self.open.len() > 1 || self.active().base.0 != self.floor.segment
+    }
+
+    /// Whether a whole block above the floor is committed.
+    fn may_rise(&self) -> bool {
+        let active = self.active();
+        block_of(active.position_below(self.high_watermark, 0)) > self.floor.pos
     }
 
     fn possible_floor(&self) -> Option<Floor> {

@@ -26,6 +26,11 @@ impl<'a, E: Env, F: File> Walk<'a, E, F> {
         Self { env, file, pool, at, end, window: None, window_bytes: READ_BYTES }
     }
 
+    /// Where it ends.
+    pub(crate) fn end(&self) -> u64 {
+        self.end
+    }
+
     /// Reads this many bytes at once.
     pub(crate) fn reading(mut self, bytes: u64) -> Self {
         self.window_bytes = bytes;
@@ -55,7 +60,8 @@ impl<'a, E: Env, F: File> Walk<'a, E, F> {
         }
         let to = (at + need.max(self.window_bytes)).min(self.end);
         let window = match read_aligned(self.file, self.pool, at, to).await {
-            Err(Error::NoMemory(_)) => {
+            // Less may be had: memory, or sectors before a bad one.
+            Err(Error::NoMemory(_) | Error::Io { .. }) => {
                 read_aligned(self.file, self.pool, at, (at + need).min(self.end)).await?
             }
             other => other?,

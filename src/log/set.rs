@@ -140,13 +140,13 @@ impl<E: Env> LogSet<E> {
 
     /// Makes an empty log and its directory.
     pub async fn create(&self, known: &KnownLog) -> Result<LogHandle> {
-        self.shared.create(known).await
+        self.shared.noted(self.shared.create(known).await)
     }
 
     /// Takes a log out of service: its directory is renamed durably now and
     /// unlinked in the background.
     pub async fn delete(&self, handle: LogHandle) -> Result<()> {
-        self.shared.delete(handle).await
+        self.shared.noted(self.shared.delete(handle).await)
     }
 
     /// Deletes the directories of partitions that are in no log of this set and
@@ -271,7 +271,7 @@ impl<E: Env> LogSet<E> {
     /// let go of the records: the process has to end.
     pub async fn truncate(&self, handle: LogHandle, to: Offset, epoch: LeaderEpoch) -> Result<()> {
         let done = self.shared.truncate(handle, to, epoch).await;
-        self.shared.gone_or(handle, done)
+        self.shared.noted(self.shared.gone_or(handle, done))
     }
 
     /// Starts a leader epoch at the log's end without truncation.
@@ -324,6 +324,6 @@ impl<E: Env> LogSet<E> {
     /// Clean stop: flushes, writes everything behind, checkpoints. On a full
     /// disk what is in the journals stays there.
     pub async fn close(&self) -> Result<()> {
-        self.shared.close().await
+        self.shared.noted(self.shared.close().await)
     }
 }

@@ -48,7 +48,7 @@ pub(crate) fn store<E: Env>(
         let Some((storing, dir)) = storing? else { return Ok(()) };
         let shared = storing.shared.clone();
         let stored = shared.store_snapshot(bytes, at, &dir).await;
-        shared.gone_or(handle, stored)
+        shared.noted(shared.gone_or(handle, stored))
     }
 }
 

@@ -282,6 +282,15 @@ impl<E: Env> Shared<E> {
         }
     }
 
+    /// The result, after the process was told to end if it says so: whoever
+    /// asked for the operation may not look.
+    pub(crate) fn noted<T>(&self, result: super::Result<T>) -> super::Result<T> {
+        if let Err(error) = &result {
+            self.poison_by(error);
+        }
+        result
+    }
+
     pub(crate) fn is_poisoned(&self) -> bool {
         self.state.borrow().fatal.is_some()
     }

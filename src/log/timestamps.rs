@@ -67,7 +67,7 @@ impl<E: Env> Shared<E> {
     /// First readable offset, and each segment with its end and its largest
     /// timestamp, oldest first.
     async fn segments_by_time(
-        &self,
+        self: &Rc<Self>,
         handle: LogHandle,
     ) -> Result<(Offset, Vec<(Offset, Offset, Timestamp)>)> {
         let (start, closed, open) = {
@@ -91,10 +91,13 @@ impl<E: Env> Shared<E> {
     }
 
     /// Largest timestamp of a closed segment: the last entry of its time index.
-    async fn load_largest(&self, handle: LogHandle, base: Offset) -> Result<Timestamp> {
-        let entry =
-            self.search_index(handle, base, Kind::TimeIndex, TIME_ENTRY, None, |_| true).await?;
-        let largest = entry.map_or(Timestamp::NONE, |bytes| TimeEntry::decode(&bytes).timestamp);
+    async fn load_largest(self: &Rc<Self>, handle: LogHandle, base: Offset) -> Result<Timestamp> {
+        let largest = match self.time_entry(handle, base, None, |_| true).await? {
+            Found::Entry(entry) => entry.timestamp,
+            Found::Nothing => Timestamp::NONE,
+            // Then it is looked at whatever is asked for.
+            Found::Damaged => Timestamp(i64::MAX),
+        };
         if let Some(log) = self.state.borrow_mut().log_mut(handle)
             && let Some(segment) = log.closed.get_mut(&base)
         {
@@ -105,7 +108,7 @@ impl<E: Env> Shared<E> {
 
     /// The offset up to which the time index says that all is older.
     async fn skip_older(
-        &self,
+        self: &Rc<Self>,
         handle: LogHandle,
         base: Offset,
         timestamp: Timestamp,
@@ -125,12 +128,40 @@ impl<E: Env> Shared<E> {
                 None => None,
             }
         };
-        let entry = self
-            .search_index(handle, base, Kind::TimeIndex, TIME_ENTRY, flushed, |bytes| {
-                TimeEntry::decode(bytes).timestamp < timestamp
-            })
-            .await?;
-        Ok(entry.map_or(base, |bytes| base.plus(i64::from(TimeEntry::decode(&bytes).relative) + 1)))
+        let found = self.time_entry(handle, base, flushed, |e| e.timestamp < timestamp).await?;
+        Ok(match found {
+            Found::Entry(entry) => base.plus(i64::from(entry.relative) + 1),
+            Found::Nothing | Found::Damaged => base,
+        })
+    }
+
+    /// The last entry of a time index for which `before` holds, if its batch
+    /// confirms it.
+    async fn time_entry(
+        self: &Rc<Self>,
+        handle: LogHandle,
+        base: Offset,
+        entries: Option<u64>,
+        before: impl Fn(TimeEntry) -> bool,
+    ) -> Result<Found> {
+        let before = |bytes: &[u8]| before(TimeEntry::decode(bytes));
+        let found =
+            self.search_index(handle, base, Kind::TimeIndex, TIME_ENTRY, entries, before).await;
+        let entry = match found {
+            Ok(Some(bytes)) => TimeEntry::decode(&bytes),
+            Ok(None) => return Ok(Found::Nothing),
+            Err(error @ Error::Io { .. }) => {
+                tracing::warn!(%error, "a time index cannot be read");
+                return Ok(Found::Damaged);
+            }
+            Err(error) => return Err(error),
+        };
+        if self.is_time_of_batch(handle, base, entry).await? {
+            return Ok(Found::Entry(entry));
+        }
+        let path = self.path(handle, base, Kind::TimeIndex)?;
+        tracing::warn!(path = %path.display(), ?entry, "a time index entry names no batch");
+        Ok(Found::Damaged)
     }
 
     fn first_record(
@@ -166,6 +197,14 @@ impl<E: Env> Shared<E> {
         }
         Ok(None)
     }
+}
+
+/// What a time index says.
+enum Found {
+    Entry(TimeEntry),
+    Nothing,
+    /// Nothing that could be believed.
+    Damaged,
 }
 
 /// Consecutive pieces as one slice, copied only when there are several.

@@ -4,7 +4,7 @@
 use std::rc::Rc;
 
 use super::checkpoint::Floor;
-use super::config::DurabilityClass;
+use super::config::{BLOCK, DurabilityClass};
 use super::error::{Error, Result};
 use super::journal::frame::{FrameHeader, FrameKind};
 use super::read::head_in;
@@ -39,7 +39,13 @@ impl<E: Env> Shared<E> {
         if claimed {
             self.release(handle);
         }
-        self.state.borrow_mut().report(handle);
+        {
+            let mut state = self.state.borrow_mut();
+            state.report(handle);
+            // What passed it over meanwhile.
+            state.queue_behind(handle, false);
+        }
+        self.kick_behind();
         self.wake();
         result
     }
@@ -67,13 +73,16 @@ impl<E: Env> Shared<E> {
             // A snapshot that is being stored may speak of what goes away.
             self.journaled(handle).await?;
             self.claim_quiet(handle).await?;
-            {
+            let held = {
                 let mut state = self.state.borrow_mut();
                 let log = state.log_mut(handle).ok_or(Error::Gone)?;
-                if log.is_journaled() && log.snapshots == 0 {
-                    log.truncating = true;
-                    return Ok(());
-                }
+                log.truncating = log.is_journaled() && log.snapshots == 0;
+                log.truncating
+            };
+            if held {
+                // Write-behind goes on to other logs.
+                self.signal.notify();
+                return Ok(());
             }
             self.release(handle);
         }
@@ -240,7 +249,8 @@ impl<E: Env> Shared<E> {
     }
 
     /// Changes the state and queues the frame, in one go. Returns the segments
-    /// that are no more.
+    /// that are no more. Waits for memory of journal groups, and for one block
+    /// of the cold pool at worst: neither waits for a truncation.
     async fn cut(
         self: &Rc<Self>,
         handle: LogHandle,
@@ -284,7 +294,12 @@ impl<E: Env> Shared<E> {
             }
             let log = state.log_mut(handle).ok_or(Error::Gone)?;
             let segment = log.segment_mut(base).ok_or(Error::Gone)?;
-            if segment.truncate(mark, &pools.tail).is_none() {
+            // The tail pool may be full of what this very truncation drops.
+            let take = || {
+                let block = pools.tail.take(BLOCK as usize);
+                block.or_else(|| pools.cold.take(BLOCK as usize))
+            };
+            if segment.truncate(mark, take).is_none() {
                 return Ok(None);
             }
             segment.index.truncate(mark.pos, mark.offset);

@@ -19,6 +19,7 @@ use millstream::partition::{
 };
 use millstream::record::{BatchView, patch_base};
 
+use crate::errors;
 use crate::events::Events;
 use crate::model::{Batch, Model, chain_end};
 use crate::plan::{self, Plan, Trouble};
@@ -149,9 +150,11 @@ impl Shard {
             self.apply(*id, part, &mut effects);
         }
         if let Some((reason, detail)) = self.set.fatal() {
-            assert_eq!(self.shared.plan.trouble, Trouble::IoError, "{reason:?}: {detail}");
+            let hits = self.env.fault_hits();
+            let error = Error::Fatal { reason, detail };
+            assert!(errors::called_for(&hits, &error), "{error}, after {hits:?}");
             if !self.dead.replace(true) {
-                self.shared.tell(|| format!("fatal: {reason:?}: {detail}"));
+                self.shared.tell(|| format!("fatal: {error}"));
             }
         }
         self.check_bounds();
@@ -217,6 +220,9 @@ impl Shard {
         }
         let producer = ProducerId(id.0 as i64 * 10 + which);
         let mut model = self.shared.model.borrow_mut();
+        if model.log(id).producers_unknown {
+            return None;
+        }
         let latest = model.log(id).latest_of(producer).map(|b| b.summary);
         Some(match latest {
             None => (producer, ProducerEpoch(0), 0),
@@ -285,8 +291,11 @@ impl Shard {
         self.shared.tell(|| format!("append log {id} refused: {refusal}"));
         match refusal {
             AppendError::Full => {}
-            AppendError::NoSpace if self.shared.plan.trouble != Trouble::None => {}
-            AppendError::Poisoned(_) if self.shared.plan.trouble == Trouble::IoError => {
+            AppendError::NoSpace if self.shared.plan.trouble.passes() => {}
+            AppendError::Poisoned(reason) => {
+                let hits = self.env.fault_hits();
+                let called_for = errors::reason_called_for(&hits, reason);
+                assert!(called_for, "log {id} is poisoned: {reason:?}, after {hits:?}");
                 self.dead.set(true);
             }
             other => panic!("log {id}: {other}"),
@@ -312,7 +321,10 @@ impl Shard {
             Err(Error::Gone) => false,
             Err(error) if self.allowed(&error) => {
                 self.shared.tell(|| format!("failed: {error}"));
-                self.dead.set(self.dead.get() || error.fatal_reason().is_some());
+                if error.fatal_reason().is_some() {
+                    assert!(self.set.fatal().is_some(), "told to one, and not to all: {error}");
+                    self.dead.set(true);
+                }
                 false
             }
             Err(error) => panic!("{error}"),
@@ -321,8 +333,8 @@ impl Shard {
 
     pub(crate) fn allowed(&self, error: &Error) -> bool {
         match self.shared.plan.trouble {
-            Trouble::None => false,
-            Trouble::IoError => true,
+            Trouble::None | Trouble::Rot => false,
+            Trouble::IoError => errors::called_for(&self.env.fault_hits(), error),
             Trouble::Full | Trouble::NoDescriptors => matches!(error, Error::NoSpace { .. }),
         }
     }
@@ -335,7 +347,7 @@ impl Shard {
         let Some(batch) = model.logs.get(&id).and_then(|log| log.latest_of(producer)) else {
             return;
         };
-        if model.logs[&id].is_forgotten(producer) {
+        if model.logs[&id].is_forgotten(producer) || model.logs[&id].producers_unknown {
             return;
         }
         let parts = self.parts.borrow();

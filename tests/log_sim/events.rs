@@ -5,25 +5,53 @@ use millstream::io::sim::{CrashReport, Fate};
 
 use crate::files::Files;
 
-/// Counts over one or many histories.
-#[derive(Clone, Default, Debug)]
-pub(crate) struct Events {
-    pub(crate) appends: u64,
-    pub(crate) crashes: u64,
-    pub(crate) power_cuts: u64,
-    pub(crate) hot_reads: u64,
-    pub(crate) cold_reads: u64,
-    pub(crate) rolls: u64,
-    pub(crate) faults: u64,
-    pub(crate) clean_stops: u64,
-    pub(crate) truncations: u64,
-    pub(crate) torn_group: u64,
-    pub(crate) stale_frame_after_recycle: u64,
-    pub(crate) bypass_in_flight_at_crash: u64,
-    pub(crate) tail_at_crash: u64,
-    pub(crate) reset_replayed: u64,
-    pub(crate) checkpoint_torn: u64,
-    pub(crate) delete_and_recreate: u64,
+macro_rules! events {
+    ($($field:ident: $name:literal,)*) => {
+        /// Counts over one or many histories.
+        #[derive(Clone, Default, Debug)]
+        pub(crate) struct Events {
+            $(pub(crate) $field: u64,)*
+        }
+
+        impl Events {
+            fn table(&self) -> Vec<(&'static str, u64)> {
+                vec![$(($name, self.$field),)*]
+            }
+
+            pub(crate) fn add(&mut self, other: &Self) {
+                $(self.$field += other.$field;)*
+            }
+        }
+    };
+}
+
+events! {
+    appends: "appends",
+    crashes: "crashes",
+    power_cuts: "power cuts",
+    hot_reads: "hot reads",
+    cold_reads: "cold reads",
+    rolls: "segment files beyond the first",
+    faults: "injected faults",
+    clean_stops: "clean stops",
+    truncations: "truncations",
+    torn_group: "torn group",
+    stale_frame_after_recycle: "stale frame after recycle",
+    bypass_in_flight_at_crash: "bypass in flight at crash",
+    tail_at_crash: "TAIL at crash",
+    reset_replayed: "RESET replayed",
+    checkpoint_torn: "checkpoint torn",
+    delete_and_recreate: "delete and recreate",
+    journal_writes_failed: "ended by a journal write (101)",
+    syncs_failed: "ended by a sync (102)",
+    segment_writes_failed: "ended by a segment write (103)",
+    checkpoints_failed: "ended by a checkpoint (104)",
+    starts_failed: "starts that an error ended",
+    resumed: "resumed after a full disk",
+    corrupt_batches_told: "corrupt batch told to its reader",
+    unreadable_batches_told: "unreadable batch told to its reader",
+    rotten_indexes: "rotten indexes",
+    starts_with_rot: "starts with a rotten segment",
 }
 
 const DATA: u8 = 1;
@@ -32,53 +60,13 @@ const RESET: u8 = 3;
 const TAIL: u8 = 4;
 
 impl Events {
-    fn table(&self) -> [(&'static str, u64, bool); 16] {
-        [
-            ("appends", self.appends, true),
-            ("crashes", self.crashes, true),
-            ("power cuts", self.power_cuts, true),
-            ("hot reads", self.hot_reads, true),
-            ("cold reads", self.cold_reads, true),
-            ("segment files beyond the first", self.rolls, true),
-            ("injected faults", self.faults, true),
-            ("clean stops", self.clean_stops, true),
-            ("truncations", self.truncations, true),
-            ("torn group", self.torn_group, true),
-            ("stale frame after recycle", self.stale_frame_after_recycle, true),
-            ("bypass in flight at crash", self.bypass_in_flight_at_crash, true),
-            ("TAIL at crash", self.tail_at_crash, true),
-            ("RESET replayed", self.reset_replayed, true),
-            ("checkpoint torn", self.checkpoint_torn, true),
-            ("delete and recreate", self.delete_and_recreate, true),
-        ]
-    }
-
-    pub(crate) fn add(&mut self, other: &Self) {
-        self.appends += other.appends;
-        self.crashes += other.crashes;
-        self.power_cuts += other.power_cuts;
-        self.hot_reads += other.hot_reads;
-        self.cold_reads += other.cold_reads;
-        self.rolls += other.rolls;
-        self.faults += other.faults;
-        self.clean_stops += other.clean_stops;
-        self.truncations += other.truncations;
-        self.torn_group += other.torn_group;
-        self.stale_frame_after_recycle += other.stale_frame_after_recycle;
-        self.bypass_in_flight_at_crash += other.bypass_in_flight_at_crash;
-        self.tail_at_crash += other.tail_at_crash;
-        self.reset_replayed += other.reset_replayed;
-        self.checkpoint_torn += other.checkpoint_torn;
-        self.delete_and_recreate += other.delete_and_recreate;
-    }
-
     /// Fails when a named event was too rare: 100 in 20,000 histories.
     pub(crate) fn demand(&self, histories: u64) {
         let least = histories * 100 / 20_000;
         let mut rare = Vec::new();
-        for (name, count, named) in self.table() {
+        for (name, count) in self.table() {
             eprintln!("{count:>10}  {name}");
-            if named && count < least {
+            if count < least {
                 rare.push(name);
             }
         }

@@ -9,25 +9,26 @@ use std::time::Duration;
 
 use millstream::io::sim::{Crash, FaultOp, NodeIndex, Rng, Sim, SimEnv};
 use millstream::io::{Env as _, FileSystem as _, Task as _};
-use millstream::log::{KnownLog, LogSet, Recovered};
+use millstream::log::{Error, KnownLog, LogSet, Recovered};
 use millstream::model::Offset;
 use millstream::partition::PartitionInit;
 
 use crate::driver::{Shard, Shared};
+use crate::endings::{self, check_files, close};
 use crate::events::Events;
-use crate::files;
 use crate::model::Model;
 use crate::plan::{self, Plan, Trouble};
 use crate::verify::producers_of;
+use crate::{damage, errors};
 
 /// Steps after which an incarnation that should end by itself is stuck.
 const STEPS_MAX: u64 = 2_000_000;
 
-const NODE: NodeIndex = NodeIndex(0);
+pub(crate) const NODE: NodeIndex = NodeIndex(0);
 
 /// How an incarnation ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum End {
+pub(crate) enum End {
     /// Its ops are done; it is still running.
     Running,
     /// It stopped cleanly.
@@ -107,8 +108,8 @@ fn page_cache_journals(sim: &Sim) -> Journals {
 
 fn make_trouble(sim: &Sim, trouble: Trouble, rng: &mut Rng) {
     match trouble {
-        // Descriptors run out after the start only.
-        Trouble::None | Trouble::NoDescriptors => {}
+        // Descriptors run out, and segments rot, after the start only.
+        Trouble::None | Trouble::NoDescriptors | Trouble::Rot => {}
         Trouble::Full => {
             // What is there stays writable; little else fits for a while.
             let used: u64 = sim.files(NODE).iter().map(|(_, bytes)| bytes.len() as u64).sum();
@@ -118,7 +119,9 @@ fn make_trouble(sim: &Sim, trouble: Trouble, rng: &mut Rng) {
         Trouble::IoError => {
             let op = [FaultOp::Write, FaultOp::Sync, FaultOp::Read][rng.index(3)];
             let path = [".journal", ".log", "/checkpoint-", ""][rng.index(4)];
-            let skip = rng.below(60);
+            // Some of these operations are rare, some are not.
+            let within = [4, 60][rng.index(2)];
+            let skip = rng.below(within);
             sim.faults(NODE, |f| f.plan(op, path, skip, libc::EIO));
         }
     }
@@ -151,9 +154,9 @@ async fn incarnation(
     let (set, recovered) = match futures_lite::future::or(recovering, room).await {
         Ok(found) => found,
         Err(error) => {
-            let excused = !last && shared.plan.trouble != Trouble::None;
-            assert!(excused, "recovery failed: {error}");
+            assert!(!last && excuses_start(&env, shared, &error), "recovery failed: {error}");
             shared.tell(|| format!("recovery failed: {error}"));
+            shared.events.borrow_mut().starts_failed += 1;
             return End::Fatal;
         }
     };
@@ -186,9 +189,18 @@ async fn incarnation(
         })
         .detach();
     }
-    if shared.plan.trouble == Trouble::NoDescriptors {
-        let rate = 1 + shared.below(300) as u32;
-        sim.faults(NODE, |f| f.rate(FaultOp::Open, "", rate, libc::EMFILE));
+    let rate = 1 + shared.below(300) as u32;
+    match shared.plan.trouble {
+        Trouble::NoDescriptors => {
+            sim.faults(NODE, |f| f.rate(FaultOp::Open, "", rate, libc::EMFILE));
+        }
+        // A quota does not spare what has its blocks already.
+        Trouble::Full if shared.chance(400) => {
+            let path = [".log", "index"][shared.index(2)];
+            sim.faults(NODE, |f| f.rate(FaultOp::Write, path, 2 * rate, libc::EDQUOT));
+        }
+        Trouble::Rot => damage::inflict(&shard, sim).await,
+        _ => {}
     }
     let passes = env.monotonic() + Duration::from_millis(200);
     while left.get() > 0 {
@@ -197,16 +209,25 @@ async fn incarnation(
             sim.faults(NODE, |f| f.clear());
         }
     }
+    endings::fatal_is_told(&shard).await;
     if shard.dead.get() {
+        endings::count_fatal(&shard);
         return End::Fatal;
     }
-    if shared.chance(400) {
-        if shared.plan.trouble.passes() {
-            sim.faults(NODE, |f| f.clear());
-        }
-        return close(&shard, sim).await;
+    if shared.plan.trouble.passes() {
+        sim.faults(NODE, |f| f.clear());
+        endings::resumes(&shard).await;
     }
-    End::Running
+    if shared.chance(400) { close(&shard, sim).await } else { End::Running }
+}
+
+/// Whether a start may end with `error`: it will be tried again.
+fn excuses_start(env: &SimEnv, shared: &Shared, error: &Error) -> bool {
+    match shared.plan.trouble {
+        Trouble::IoError => errors::called_for(&env.fault_hits(), error),
+        Trouble::Full => matches!(error, Error::NoSpace { .. }),
+        _ => false,
+    }
 }
 
 fn start_epochs(shared: &Shared) -> Vec<KnownLog> {
@@ -240,9 +261,14 @@ fn take_over(shard: &Shard, known: &[KnownLog], recovered: &[Recovered]) {
         });
         assert_eq!(Some(found.epoch), log.known.epoch_to_start, "{}: its epoch", log.name());
         let truncated = log.truncations > 0;
+        let read_from = found.snapshot.as_ref().map_or(found.log_start.0, |(at, _)| at.0);
+        let rot = !log.damages.is_empty();
+        log.producers_unknown |=
+            log.damages.iter().any(|d| d.lies_within(read_from, found.log_end.0));
         log.restarted(found.log_start.0, found.log_end.0);
         let first_list = log.others.is_empty();
         shard.shared.events.borrow_mut().reset_replayed += u64::from(truncated && first_list);
+        shard.shared.events.borrow_mut().starts_with_rot += u64::from(rot);
         drop(model);
         let init = PartitionInit {
             epoch: found.epoch,
@@ -271,41 +297,6 @@ async fn judge(shard: &Rc<Shard>, recovered: &[Recovered], sim: &Sim) {
         shard.check_lookups(id, 3).await;
     }
     check_files(shard, sim, false);
-}
-
-fn check_files(shard: &Shard, sim: &Sim, exact: bool) {
-    let files = sim.files(NODE).into_iter().collect();
-    for log in shard.shared.model.borrow().logs.values() {
-        files::check(&files, log, exact);
-    }
-}
-
-/// A clean stop: everything is in the files, exactly.
-async fn close(shard: &Rc<Shard>, sim: &Sim) -> End {
-    // A start that waits for space leaves all in the journals.
-    while !shard.set.is_ready() && !shard.dead.get() {
-        shard.env.sleep(Duration::from_millis(1)).await;
-    }
-    shard.shared.tell(|| "close".to_owned());
-    let closed = shard.set.close().await;
-    if !shard.check(closed) {
-        return End::Fatal;
-    }
-    let mut events = shard.shared.events.borrow_mut();
-    events.clean_stops += 1;
-    let mut model = shard.shared.model.borrow_mut();
-    for log in model.logs.values_mut() {
-        log.closed();
-        events.appends += log.live.len() as u64;
-    }
-    drop(model);
-    drop(events);
-    check_files(shard, sim, true);
-    let segments =
-        sim.files(NODE).iter().filter(|(p, _)| p.extension().is_some_and(|e| e == "log")).count();
-    let logs = shard.shared.model.borrow().logs.len();
-    shard.shared.events.borrow_mut().rolls += segments.saturating_sub(logs) as u64;
-    End::Closed
 }
 
 /// One thing that a client or the broker does.

@@ -13,6 +13,8 @@ use millstream::partition::producers::ProducerStates;
 use millstream::partition::{Acks, producer_batch};
 use millstream::record::BatchSummary;
 
+use crate::damage::Damage;
+
 /// One batch as it was appended.
 #[derive(Debug)]
 pub(crate) struct Batch {
@@ -64,6 +66,10 @@ pub(crate) struct LogModel {
     pub(crate) truncations: u64,
     /// Whether recovery has met this log before.
     pub(crate) recovered: bool,
+    /// Rot in its closed segments.
+    pub(crate) damages: Vec<Damage>,
+    /// A start had to read batches of producers that have rotted.
+    pub(crate) producers_unknown: bool,
 }
 
 impl LogModel {
@@ -82,6 +88,8 @@ impl LogModel {
             closed: false,
             truncations: 0,
             recovered: false,
+            damages: Vec::new(),
+            producers_unknown: false,
         }
     }
 
@@ -239,6 +247,9 @@ impl LogModel {
     /// batches are before the log start, it may also know nothing. Both are so
     /// in Kafka.
     pub(crate) fn producers_are(&self, found: &ProducerStates) {
+        if self.producers_unknown {
+            return;
+        }
         let wanted = self.producers();
         for producer in (0..3).map(|i| ProducerId(self.known.log_id.0 as i64 * 10 + i)) {
             let state = |s: &ProducerStates| {

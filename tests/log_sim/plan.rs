@@ -23,8 +23,11 @@ pub(crate) enum Mix {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Trouble {
     None,
-    /// An I/O error somewhere: the process must end, and lose nothing.
+    /// An I/O error somewhere: the process must end as the error calls for, and
+    /// lose nothing.
     IoError,
+    /// Closed segments rot: their readers are told, and nothing else suffers.
+    Rot,
     /// The disk is full for a while: appends are refused, nothing is lost.
     Full,
     /// Opens fail for want of descriptors for a while, as above.
@@ -62,11 +65,14 @@ impl Plan {
     pub(crate) fn draw(rng: &mut Rng) -> Self {
         let mix = [Mix::Small, Mix::Large, Mix::Mixed, Mix::Mixed][rng.index(4)];
         let trouble = match rng.below(40) {
-            0 | 1 => Trouble::IoError,
-            2 | 3 => Trouble::Full,
-            4 => Trouble::NoDescriptors,
+            0..4 => Trouble::IoError,
+            4 | 5 => Trouble::Full,
+            6 => Trouble::NoDescriptors,
+            7..9 => Trouble::Rot,
             _ => Trouble::None,
         };
+        // What rots must have been closed.
+        let segment_sizes = if trouble == Trouble::Rot { 2 } else { 3 };
         Self {
             mix,
             trouble,
@@ -83,7 +89,7 @@ impl Plan {
             in_flight: rng.within(1..=4) as usize,
             reserve: [0, 256 << 10, 4 << 20][rng.index(3)],
             log: LogConfig {
-                segment_bytes: [32 << 10, 128 << 10, 1 << 20][rng.index(3)],
+                segment_bytes: [32 << 10, 128 << 10, 1 << 20][rng.index(segment_sizes)],
                 segment_ms: [1_000, 7 * 24 * 3_600_000][rng.index(2)],
                 index_interval_bytes: [1024, 4096][rng.index(2)],
                 ..LogConfig::default()

@@ -103,6 +103,7 @@ impl Shard {
                     Err(Error::Gone | Error::OutOfRange(_)) if !still || moved => {}
                     Err(Error::NoMemory(_)) => {}
                     Err(error) if self.allowed(&error) => {}
+                    Err(error) if self.rotten(id, from, &error) => {}
                     Err(error) => panic!("{fetch:?} of log {id}: {error}"),
                 }
             }
@@ -125,6 +126,14 @@ impl Shard {
                 ReadOutcome::Cold(cold) => match self.set.read_cold(cold).await {
                     Ok(slices) => join(&slices),
                     Err(error) if self.allowed(&error) => return None,
+                    // What has rotted counts as what it was.
+                    Err(error) if self.rotten(id, at, &error) => {
+                        let chain = self.chain(id)?;
+                        let batch = chain.iter().find(|b| b.end > at).expect("it is damaged");
+                        all.extend(&batch.bytes);
+                        at = batch.end;
+                        continue;
+                    }
                     Err(error) => panic!("log {id} at {at} of {start}..{end}: {error}"),
                 },
                 other => panic!("log {id} at {at} of {start}..{end}: {other:?}"),
@@ -181,7 +190,13 @@ impl Shard {
                 Err(Error::NoMemory(_)) => {}
                 Err(Error::Gone | Error::OutOfRange(_)) if moved => {}
                 Err(error) if self.allowed(&error) => {}
-                Err(error) => panic!("log {id}: timestamp {stamp}: {error}"),
+                Err(error) => {
+                    let to = wanted.map_or(upper, |(offset, _, _)| offset + 1);
+                    let model = self.shared.model.borrow();
+                    let mut damages = model.logs[&id].damages.iter();
+                    let told = damages.any(|d| d.lies_within(start, to) && d.is_named_by(&error));
+                    assert!(told, "log {id}: timestamp {stamp}: {error}");
+                }
             }
         }
     }

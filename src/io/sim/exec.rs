@@ -128,6 +128,13 @@ impl SimEnv {
         Self { world, node, incarnation, fs }
     }
 
+    /// The errors that this node's disk has given out by plan or rate since its
+    /// faults were last cleared.
+    #[must_use]
+    pub fn fault_hits(&self) -> Vec<super::Hit> {
+        self.world.inner.borrow().nodes[self.node].faults.hits().to_vec()
+    }
+
     fn alive(&self) -> bool {
         self.world.inner.borrow().nodes[self.node].incarnation == self.incarnation
     }

@@ -30,6 +30,17 @@ struct Rate {
     errno: i32,
 }
 
+/// An error that was given out by plan or rate.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Hit {
+    /// The operation.
+    pub op: FaultOp,
+    /// The file or directory.
+    pub path: String,
+    /// What it got.
+    pub errno: i32,
+}
+
 /// What goes wrong on one node's disk.
 #[derive(Default)]
 pub struct Faults {
@@ -38,6 +49,7 @@ pub struct Faults {
     pub(super) capacity: Option<u64>,
     pub(super) open_limit: Option<usize>,
     injected: u64,
+    hits: Vec<Hit>,
 }
 
 impl Faults {
@@ -61,6 +73,12 @@ impl Faults {
     /// At most `files` descriptors; further opens get EMFILE.
     pub fn set_open_limit(&mut self, files: Option<usize>) {
         self.open_limit = files;
+    }
+
+    /// The errors given out by plan or rate since the last `clear`.
+    #[must_use]
+    pub fn hits(&self) -> &[Hit] {
+        &self.hits
     }
 
     /// Nothing goes wrong any more.
@@ -102,6 +120,7 @@ impl Faults {
         match errno {
             Some(errno) => {
                 self.injected += 1;
+                self.hits.push(Hit { op, path: path.to_owned(), errno });
                 Err(io::Error::from_raw_os_error(errno))
             }
             None => Ok(()),

@@ -347,8 +347,11 @@ impl File for SimFile {
         self.0
             .fs
             .submit(label, move |node, rng, _| {
+                let range = pos..pos + buf.capacity() as u64;
                 let outcome = if bad {
                     Err(errno(libc::EINVAL))
+                } else if node.disk.is_bad(ino, &range) {
+                    Err(errno(libc::EIO))
                 } else {
                     node.faults.check(FaultOp::Read, &text, rng).map(|()| {
                         let n = node.disk.read(ino, pos, buf.space_mut());

@@ -20,7 +20,7 @@ mod world;
 
 pub use disk::{Crash, CrashReport, Fate, LostWrite};
 pub use exec::{SimEnv, SimTask};
-pub use faults::{FaultOp, Faults};
+pub use faults::{FaultOp, Faults, Hit};
 pub use fs::{SimFile, SimFs};
 pub use rng::Rng;
 pub use world::{Knobs, NodeIndex, Sim, Stop};

@@ -487,6 +487,16 @@ impl Sim {
         self.world.inner.borrow_mut().nodes[node.0].disk.flip_bit(path, pos, bit)
     }
 
+    /// Makes a range of a file unreadable for good: reads that touch it get EIO.
+    pub fn spoil(
+        &self,
+        node: NodeIndex,
+        path: &Path,
+        range: std::ops::Range<u64>,
+    ) -> std::io::Result<()> {
+        self.world.inner.borrow_mut().nodes[node.0].disk.spoil(path, range)
+    }
+
     /// All files of a node with their bytes, sorted by name.
     #[must_use]
     pub fn files(&self, node: NodeIndex) -> Vec<(PathBuf, Vec<u8>)> {

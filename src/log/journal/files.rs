@@ -146,7 +146,8 @@ async fn make_at<E: Env>(
             PrewriteError::NoMemory => Error::NoMemory(pool.name()),
             PrewriteError::Io(e) => failed(e),
         })?;
-        file.sync_data().await.map_err(failed)?;
+        let synced = file.sync_data().await;
+        synced.map_err(|e| Error::write(FatalReason::Sync, &path, e))?;
         drop(file);
         let mode = if armed(Bug::NoJournalSync) { OpenMode::DIRECT } else { OpenMode::DIRECT_SYNC };
         fs.open(path, mode).await.map_err(failed)?

@@ -6,9 +6,9 @@ use std::collections::VecDeque;
 
 use super::files::JournalFile;
 use super::frame::{FrameHeader, frame_len};
-use super::group::{GROUP_HEADER, GroupBuilder, Sealed};
+use super::group::{GROUP_ALIGN, GROUP_HEADER, GroupBuilder, Sealed};
 use crate::io::{ChunkSlice, Pool};
-use crate::log::config::{DurabilityClass, GROUP_BYTES, JournalConfig};
+use crate::log::config::{BLOCK, DurabilityClass, GROUP_BYTES, JournalConfig};
 use crate::log::set::LogHandle;
 use crate::model::Offset;
 use crate::model::planted::{Bug, armed};
@@ -131,16 +131,6 @@ impl<F: Clone> Journal<F> {
         self.first_group = files.filter_map(|f| f.first_number).min().unwrap_or(self.next_number);
     }
 
-    /// Whether appends may go on: at the cap, the last half of a file's size is
-    /// kept for reclaim, which has to write before it can free anything.
-    pub(crate) fn admits_appends(&self) -> bool {
-        if self.may_grow() {
-            return true;
-        }
-        let room: u64 = self.active.iter().chain(&self.ready).map(JournalFile::room).sum();
-        room > self.config.file_bytes.min(self.total_bytes) / 2
-    }
-
     /// Whether it can neither grow nor free anything: one file on a full disk.
     pub(crate) fn is_stuck(&self) -> bool {
         self.cramped && self.full.is_empty() && self.ready.is_empty()
@@ -161,13 +151,58 @@ impl<F: Clone> Journal<F> {
         }
     }
 
-    /// Whether a frame with this payload could be queued.
+    /// Whether an append with this payload may be queued: at the cap, the last
+    /// half of a file's size is kept for reclaim, which has to write before it
+    /// can free anything. What is queued counts as written.
+    pub(crate) fn admits_append(&self, payload: usize) -> bool {
+        let kept = self.config.file_bytes.min(self.total_bytes) / 2;
+        self.left_after(payload).is_some_and(|left| left >= kept)
+    }
+
+    /// Bytes left, in files that are there or may be made, once everything that
+    /// is queued and one more frame have been written; `None` when it does not
+    /// fit. A group lies in one file, so the end of a file may stay empty.
+    fn left_after(&self, payload: usize) -> Option<u64> {
+        let growth = self.config.cap_bytes.saturating_sub(self.total_bytes);
+        let to_make = if self.cramped { 0 } else { (growth / self.config.file_bytes) as usize };
+        let made = std::iter::repeat_n(self.config.file_bytes - BLOCK, to_make);
+        let mut next = self.ready.iter().map(JournalFile::room).chain(made);
+        let mut room = self.active.as_ref().map_or(0, JournalFile::room);
+        let mut place = |len: usize| {
+            while room < len as u64 {
+                room = next.next()?;
+            }
+            room -= len as u64;
+            Some(())
+        };
+        for pending in &self.queue {
+            place(pending.builder.padded_len())?;
+        }
+        match self.open.as_ref().filter(|p| !p.builder.is_empty()) {
+            Some(open) if open.builder.fits(payload) => {
+                place(open.builder.padded_len_with(payload))?;
+            }
+            open => {
+                if let Some(open) = open {
+                    place(open.builder.padded_len())?;
+                }
+                place((GROUP_HEADER + frame_len(payload)).next_multiple_of(GROUP_ALIGN))?;
+            }
+        }
+        Some(room + next.sum::<u64>())
+    }
+
+    /// Whether a frame with this payload could be queued. Never when no file
+    /// could hold its group.
     pub(crate) fn has_room(&mut self, pool: &Pool, payload: usize) -> bool {
         if self.open.as_ref().is_some_and(|p| p.builder.fits(payload)) {
             return true;
         }
         self.close_open();
         let need = GROUP_HEADER + frame_len(payload);
+        if need.next_multiple_of(GROUP_ALIGN) as u64 > self.config.file_bytes - BLOCK {
+            return false;
+        }
         let chunk = if need <= GROUP_BYTES {
             pool.take(GROUP_BYTES).or_else(|| pool.take(need))
         } else {
@@ -324,9 +359,15 @@ impl<F: Clone> Journal<F> {
     }
 
     /// Whether another file should be made now: none waits, and the active one
-    /// has been used.
+    /// has been used. When a group finds no room even beyond the cap: what it
+    /// holds may be what reclaim waits for. Appends alone never get so far.
     pub(crate) fn wants_file(&self) -> bool {
-        let used = self.active.as_ref().is_none_or(|f| f.pos > crate::log::config::BLOCK);
-        self.ready.is_empty() && used && self.is_below_cap()
+        let used = self.active.as_ref().is_none_or(|f| f.pos > BLOCK);
+        self.ready.is_empty() && (self.stalled || used && self.is_below_cap())
+    }
+
+    /// Whether a freed file is one more than the cap allows.
+    pub(crate) fn is_beyond_cap(&self) -> bool {
+        self.total_bytes > self.config.cap_bytes
     }
 }

@@ -36,6 +36,29 @@ pub(crate) struct Mark {
 struct Chunk {
     pos: u64,
     bytes: TailChunk,
+    /// Bytes of the segment that it is for: all its memory, or what a
+    /// truncation has left of it.
+    span: u64,
+}
+
+impl Chunk {
+    fn new(pos: u64, chunk: ChunkMut) -> Self {
+        let bytes = chunk.into_tail();
+        Self { pos, span: bytes.capacity() as u64, bytes }
+    }
+
+    fn end(&self) -> u64 {
+        self.pos + self.span
+    }
+
+    /// Bytes of the segment in it, from its start on.
+    fn len(&self) -> u64 {
+        self.span.min(self.bytes.len() as u64)
+    }
+
+    fn room(&self) -> usize {
+        (self.span - self.len()) as usize
+    }
 }
 
 /// A batch to append.
@@ -127,7 +150,7 @@ impl OpenSegment {
         pool: &Pool,
         max_chunk: usize,
     ) -> Option<SmallVec<[ChunkMut; 2]>> {
-        let mut room = self.chunks.back().map_or(0, |c| c.bytes.room());
+        let mut room = self.chunks.back().map_or(0, Chunk::room);
         let mut lead = if self.chunks.is_empty() { (self.end_pos % BLOCK) as usize } else { 0 };
         let mut taken = SmallVec::new();
         let mut size = self.next_chunk;
@@ -155,10 +178,10 @@ impl OpenSegment {
         }
         for chunk in chunks {
             let pos = match self.chunks.back() {
-                Some(last) => last.pos + last.bytes.capacity() as u64,
+                Some(last) => last.end(),
                 None => block_of(self.end_pos),
             };
-            self.chunks.push_back(Chunk { pos, bytes: chunk.into_tail() });
+            self.chunks.push_back(Chunk::new(pos, chunk));
         }
         let position = self.end_pos;
         self.write(batch.head);
@@ -191,7 +214,7 @@ impl OpenSegment {
                 .rev()
                 .find(|c| c.pos <= at)
                 .expect("reserve took chunks for all bytes");
-            let n = data.len().min(chunk.bytes.room());
+            let n = data.len().min(chunk.room());
             assert!(n > 0, "the chunk at {} is full at {at}", chunk.pos);
             let _ = chunk.bytes.append(&data[..n], |_| {});
             self.end_pos += n as u64;
@@ -211,7 +234,7 @@ impl OpenSegment {
                 break;
             }
             let from = start.max(chunk.pos) - chunk.pos;
-            let to = (end - chunk.pos).min(chunk.bytes.len() as u64);
+            let to = (end - chunk.pos).min(chunk.len());
             if from < to {
                 out.push(chunk.bytes.slice(from as usize..to as usize));
             }
@@ -219,7 +242,7 @@ impl OpenSegment {
     }
 
     fn chunks_from(&self, pos: u64) -> impl Iterator<Item = &Chunk> {
-        let first = self.chunks.partition_point(|c| c.pos + c.bytes.capacity() as u64 <= pos);
+        let first = self.chunks.partition_point(|c| c.end() <= pos);
         self.chunks.range(first..)
     }
 
@@ -316,8 +339,8 @@ impl OpenSegment {
     /// came free.
     pub(crate) fn drop_oldest(&mut self) -> usize {
         let Some(first) = self.chunks.front() else { return 0 };
-        let end = first.pos + first.bytes.capacity() as u64;
-        let full = first.bytes.room() == 0;
+        let end = first.end();
+        let full = first.room() == 0;
         // A last chunk that is not full goes only when nothing is missing in
         // the file: it went there as a partial block.
         let partial = self.partial == self.end_pos && self.written == block_of(self.end_pos);
@@ -337,13 +360,18 @@ impl OpenSegment {
     }
 
     /// Forgets everything from `to` on, a batch boundary. Bytes of the last
-    /// chunk beyond it stay published to readers who hold them, so the rest is
-    /// copied to a new chunk; `None` when the pool is short.
-    pub(crate) fn truncate(&mut self, to: Mark, pool: &Pool) -> Option<()> {
+    /// chunk beyond it stay published to readers who hold them, so the rest of
+    /// its last block is copied to one that `take` gives; `None` when it gives
+    /// none.
+    pub(crate) fn truncate(
+        &mut self,
+        to: Mark,
+        take: impl FnOnce() -> Option<ChunkMut>,
+    ) -> Option<()> {
         let keep_from = block_of(to.pos);
         let mut fresh = None;
         if to.pos > keep_from && to.pos > self.head {
-            let mut chunk = pool.take(BLOCK as usize)?;
+            let mut chunk = take()?;
             let from = keep_from.max(self.head);
             let mut pieces = SmallVec::new();
             self.slices(from, to.pos, &mut pieces);
@@ -356,13 +384,10 @@ impl OpenSegment {
         while self.chunks.back().is_some_and(|c| c.pos >= keep_from) {
             self.chunks.pop_back();
         }
-        let cut = self.chunks.back().is_some_and(|c| c.pos + c.bytes.len() as u64 > keep_from);
-        if cut {
-            self.shorten_last(keep_from, pool)?;
+        if let Some(last) = self.chunks.back_mut().filter(|c| c.pos + c.len() > keep_from) {
+            last.span = keep_from - last.pos;
         }
-        if let Some(chunk) = fresh {
-            self.chunks.push_back(Chunk { pos: keep_from, bytes: chunk.into_tail() });
-        }
+        self.chunks.extend(fresh.map(|chunk| Chunk::new(keep_from, chunk)));
         self.end_pos = to.pos;
         self.end_offset = to.offset;
         self.written = self.written.min(keep_from);
@@ -379,20 +404,6 @@ impl OpenSegment {
         if self.chunks.is_empty() {
             self.head = to.pos;
         }
-        Some(())
-    }
-
-    /// Replaces the last chunk by one that ends at `end`, block-aligned.
-    fn shorten_last(&mut self, end: u64, pool: &Pool) -> Option<()> {
-        let last = self.chunks.back()?;
-        let len = (end - last.pos) as usize;
-        let mut chunk = pool.take(len)?;
-        chunk.extend(&last.bytes.slice(0..len));
-        let pos = last.pos;
-        self.chunks.pop_back();
-        // A block from the pool may be no larger than asked for, so it is full.
-        debug_assert_eq!(chunk.room(), 0);
-        self.chunks.push_back(Chunk { pos, bytes: chunk.into_tail() });
         Some(())
     }
 

@@ -15,6 +15,7 @@ mod damage;
 mod shares;
 mod space;
 mod truncation;
+mod waits;
 
 fn config() -> LogSetConfig {
     let pool = |name, bytes| Pool::new(name, bytes).unwrap();
@@ -64,6 +65,10 @@ fn batch(records: &[(i64, usize)], compression: Compression) -> Vec<u8> {
     builder.build().unwrap()
 }
 
+fn latest(set: &LogSet<SimEnv>, handle: LogHandle) -> LeaderEpoch {
+    set.latest_epoch(handle).unwrap().epoch
+}
+
 /// Appends, waiting while the log is full; commits what is durable.
 async fn append(env: &SimEnv, set: &LogSet<SimEnv>, handle: LogHandle, bytes: &[u8]) -> Offset {
     use crate::io::Env as _;
@@ -71,7 +76,7 @@ async fn append(env: &SimEnv, set: &LogSet<SimEnv>, handle: LogHandle, bytes: &[
     let summary = view.summary().unwrap();
     loop {
         let base = set.bounds(handle).unwrap().2;
-        let done = set.append(handle, bytes, &summary, base, LeaderEpoch(1));
+        let done = set.append(handle, bytes, &summary, base, latest(set, handle));
         set.flush();
         commit(set);
         match done {
@@ -95,6 +100,35 @@ async fn until_durable(env: &SimEnv, set: &LogSet<SimEnv>, handle: LogHandle) {
     loop {
         set.flush();
         commit(set);
+        let (_, durable, end) = set.bounds(handle).unwrap();
+        if durable == end {
+            return;
+        }
+        env.sleep(std::time::Duration::from_millis(1)).await;
+    }
+}
+
+/// Appends without committing anything.
+async fn append_only(env: &SimEnv, set: &LogSet<SimEnv>, handle: LogHandle, size: usize) {
+    use crate::io::Env as _;
+    let bytes = batch(&[(1, size)], Compression::None);
+    let summary = BatchView::parse(&bytes).unwrap().0.summary().unwrap();
+    loop {
+        let base = set.bounds(handle).unwrap().2;
+        let done = set.append(handle, &bytes, &summary, base, latest(set, handle));
+        set.flush();
+        match done {
+            Ok(_) => return,
+            Err(AppendError::Full) => env.sleep(std::time::Duration::from_millis(1)).await,
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+async fn all_durable(env: &SimEnv, set: &LogSet<SimEnv>, handle: LogHandle) {
+    use crate::io::Env as _;
+    loop {
+        set.flush();
         let (_, durable, end) = set.bounds(handle).unwrap();
         if durable == end {
             return;

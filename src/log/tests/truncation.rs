@@ -3,33 +3,6 @@
 use super::*;
 use crate::io::{Env as _, Task as _};
 
-/// Appends without committing anything.
-async fn append_only(env: &SimEnv, set: &LogSet<SimEnv>, handle: LogHandle, size: usize) {
-    let bytes = batch(&[(1, size)], Compression::None);
-    let summary = BatchView::parse(&bytes).unwrap().0.summary().unwrap();
-    loop {
-        let base = set.bounds(handle).unwrap().2;
-        let done = set.append(handle, &bytes, &summary, base, LeaderEpoch(1));
-        set.flush();
-        match done {
-            Ok(_) => return,
-            Err(AppendError::Full) => env.sleep(std::time::Duration::from_millis(1)).await,
-            Err(error) => panic!("{error}"),
-        }
-    }
-}
-
-async fn all_durable(env: &SimEnv, set: &LogSet<SimEnv>, handle: LogHandle) {
-    loop {
-        set.flush();
-        let (_, durable, end) = set.bounds(handle).unwrap();
-        if durable == end {
-            return;
-        }
-        env.sleep(std::time::Duration::from_millis(1)).await;
-    }
-}
-
 /// Large batches go past the journal into segments of 64 KiB, nothing is
 /// committed; the first cut closes the segments before it, the second cuts
 /// into one of these.
@@ -112,7 +85,7 @@ fn index_entries_survive_a_full_disk() {
             let bytes = batch(&[(1, 2500)], Compression::None);
             let summary = BatchView::parse(&bytes).unwrap().0.summary().unwrap();
             let base = set.bounds(found.handle).unwrap().2;
-            let done = set.append(found.handle, &bytes, &summary, base, LeaderEpoch(1));
+            let done = set.append(found.handle, &bytes, &summary, base, latest(&set, found.handle));
             set.flush();
             commit(&set);
             env.sleep(std::time::Duration::from_millis(5)).await;

@@ -33,6 +33,8 @@ pub(super) struct FileNode {
     pub(super) current: Image,
     durable: Image,
     pending: Vec<Pending>,
+    /// Ranges that cannot be read any more.
+    bad: Vec<std::ops::Range<u64>>,
 }
 
 fn sector_span(pos: u64, len: usize) -> (u64, usize) {
@@ -160,6 +162,15 @@ impl FileNode {
             byte[0] ^= 1 << (bit % 8);
             image.write(pos, &byte);
         }
+    }
+
+    /// Makes a range unreadable for good.
+    pub(super) fn spoil(&mut self, range: std::ops::Range<u64>) {
+        self.bad.push(range);
+    }
+
+    pub(super) fn is_bad(&self, range: &std::ops::Range<u64>) -> bool {
+        self.bad.iter().any(|bad| bad.start < range.end && range.start < bad.end)
     }
 
     pub(super) fn is_clean(&self) -> bool {

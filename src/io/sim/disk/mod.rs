@@ -230,6 +230,16 @@ impl Disk {
         Ok(())
     }
 
+    pub(super) fn spoil(&mut self, path: &Path, range: std::ops::Range<u64>) -> io::Result<()> {
+        let ino = self.lookup_file(path)?;
+        self.file_mut(ino).spoil(range);
+        Ok(())
+    }
+
+    pub(super) fn is_bad(&self, ino: Ino, range: &std::ops::Range<u64>) -> bool {
+        self.file(ino).is_bad(range)
+    }
+
     /// Every file by name with its bytes as a reader sees them.
     pub(super) fn files(&self) -> Vec<(PathBuf, Vec<u8>)> {
         self.tree

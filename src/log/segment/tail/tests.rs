@@ -61,7 +61,7 @@ proptest! {
             prop_assert_eq!(tail.boundary(marks[0], Offset(i64::MAX), pair[1].pos - 1), pair[0]);
         }
         let to = marks[cut.min(marks.len() - 1)];
-        tail.truncate(to, &pool).unwrap();
+        tail.truncate(to, || pool.take(BLOCK as usize)).unwrap();
         all.truncate(to.pos as usize);
         prop_assert!(read(&tail, 0, tail.end_pos) == all);
         all.extend(push(&mut tail, &pool, 3, 5000));

@@ -1,0 +1,192 @@
+//! Waits that could close a circle, one test each: what a full journal, a
+//! truncation, reclaim and write-behind want of each other.
+
+use super::*;
+use crate::io::{Env as _, Task as _};
+
+/// Steps within which each of these histories comes to rest, many times over.
+const STEPS: u64 = 400_000;
+
+fn tight(cap_files: u64) -> LogSetConfig {
+    let mut config = config();
+    let small = JournalConfig {
+        first_file_bytes: 1 << 20,
+        file_bytes: 1 << 20,
+        cap_bytes: cap_files << 20,
+        in_flight: 1,
+    };
+    (config.disk, config.os) = (small, small);
+    config
+}
+
+fn numbered(id: u64) -> KnownLog {
+    KnownLog {
+        log_id: LogId(id),
+        partition: PartitionIndex(id as i32),
+        ..known(DurabilityClass::Disk)
+    }
+}
+
+async fn start_all(
+    env: &SimEnv,
+    config: LogSetConfig,
+    logs: u64,
+) -> (LogSet<SimEnv>, Vec<LogHandle>) {
+    use crate::io::FileSystem as _;
+    env.fs().create_dir_all(Path::new("/data")).await.unwrap();
+    env.fs().sync_dir(Path::new("/")).await.unwrap();
+    let (set, _) = LogSet::recover(env.clone(), config, &[]).await.unwrap();
+    let mut handles = Vec::new();
+    for id in 1..=logs {
+        handles.push(set.create(&numbered(id)).await.unwrap());
+    }
+    (set, handles)
+}
+
+/// Appends once; false when the log is full for the moment.
+fn try_append(set: &LogSet<SimEnv>, handle: LogHandle, size: usize) -> bool {
+    let bytes = batch(&[(1, size)], Compression::None);
+    let summary = BatchView::parse(&bytes).unwrap().0.summary().unwrap();
+    let base = set.bounds(handle).unwrap().2;
+    match set.append(handle, &bytes, &summary, base, latest(set, handle)) {
+        Ok(_) => true,
+        Err(AppendError::Full) => false,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+fn comes_to_rest<T>(sim: &Sim, seed: u64, future: impl Future<Output = T>) -> T {
+    sim.crash_after(Some(STEPS));
+    let outcome = sim.run(future);
+    outcome.unwrap_or_else(|stop| panic!("seed {seed} does not come to rest: {stop:?}"))
+}
+
+fn journal_bytes(sim: &Sim) -> u64 {
+    let files = sim.files(NodeIndex(0)).into_iter();
+    let journals = files.filter(|(p, _)| p.extension().is_some_and(|e| e == "journal"));
+    journals.map(|(_, bytes)| bytes.len() as u64).sum()
+}
+
+/// Reclaim waits for segments that ended to be committed, and so for what is
+/// queued: that must never need the file which reclaim is about to free.
+#[test]
+fn what_is_queued_finds_room_without_reclaim() {
+    for seed in 0..20 {
+        let sim = Sim::new(seed);
+        let env = sim.env();
+        comes_to_rest(&sim, seed, async {
+            let (set, handles) = start_all(&env, tight(2), 1).await;
+            for _ in 0..6 {
+                // More than all files hold, if the log took it.
+                for _ in 0..4000 {
+                    if !try_append(&set, handles[0], 900) {
+                        break;
+                    }
+                }
+                until_durable(&env, &set, handles[0]).await;
+            }
+        });
+        assert!(journal_bytes(&sim) <= 2 * (2 << 20), "seed {seed}");
+    }
+}
+
+/// A truncation holds its log until its frame is durable, and reclaim waits for
+/// it; the frame must get its room all the same.
+#[test]
+fn truncations_end_while_the_journal_is_at_its_cap() {
+    for seed in 0..10 {
+        let sim = Sim::new(seed);
+        let env = sim.env();
+        comes_to_rest(&sim, seed, async {
+            let (set, handles) = start_all(&env, tight(2), 24).await;
+            let done = Rc::new(std::cell::Cell::new(0));
+            for round in 0..3i32 {
+                for &handle in &handles[1..] {
+                    while !try_append(&set, handle, 300_000) || !try_append(&set, handle, 500) {
+                        set.flush();
+                        env.sleep(std::time::Duration::from_millis(1)).await;
+                    }
+                }
+                while try_append(&set, handles[0], 900) {}
+                for &handle in &handles[1..] {
+                    let (set, done) = (set.clone(), done.clone());
+                    let (to, epoch) = (Offset(0), LeaderEpoch(2 + round));
+                    let cut = async move {
+                        set.truncate(handle, to, epoch).await.unwrap();
+                        done.set(done.get() + 1);
+                    };
+                    env.spawn(cut).detach();
+                }
+                while done.get() < 23 * (round + 1) {
+                    try_append(&set, handles[0], 900);
+                    set.flush();
+                    // Only the first log commits.
+                    let durable = set.bounds(handles[0]).unwrap().1;
+                    set.set_high_watermark(handles[0], durable);
+                    env.sleep(std::time::Duration::from_millis(1)).await;
+                }
+            }
+        });
+    }
+}
+
+/// Reclaim copies what lies above the floors of many logs, all of it
+/// uncommitted: more than is kept for it. The journal goes beyond its cap, and
+/// comes back.
+#[test]
+fn reclaim_gets_more_room_than_is_left() {
+    for seed in 0..10 {
+        let sim = Sim::new(seed);
+        let env = sim.env();
+        comes_to_rest(&sim, seed, async {
+            let (set, handles) = start_all(&env, tight(3), 40).await;
+            for _ in 0..12 {
+                for &handle in &handles[1..] {
+                    append_only(&env, &set, handle, 4_000).await;
+                }
+            }
+            for _ in 0..4000 {
+                while !try_append(&set, handles[0], 900) {
+                    set.flush();
+                    let durable = set.bounds(handles[0]).unwrap().1;
+                    set.set_high_watermark(handles[0], durable);
+                    env.sleep(std::time::Duration::from_millis(1)).await;
+                }
+            }
+            for &handle in &handles {
+                until_durable(&env, &set, handle).await;
+            }
+            for _ in 0..4000 {
+                append(&env, &set, handles[0], &batch(&[(1, 900)], Compression::None)).await;
+            }
+            until_durable(&env, &set, handles[0]).await;
+            env.sleep(std::time::Duration::from_secs(1)).await;
+        });
+        assert!(journal_bytes(&sim) <= 2 * (3 << 20), "seed {seed}: {}", journal_bytes(&sim));
+    }
+}
+
+/// Tail memory is full of what a truncation drops.
+#[test]
+fn a_truncation_needs_no_memory_that_it_frees() {
+    for seed in 0..10 {
+        let sim = Sim::new(seed);
+        let env = sim.env();
+        comes_to_rest(&sim, seed, async {
+            let mut config = tight(6);
+            config.pools.tail = Pool::new("tail", 1 << 20).unwrap();
+            let (set, handles) = start_all(&env, config, 2).await;
+            for &handle in &handles {
+                while try_append(&set, handle, 700) {
+                    set.flush();
+                    env.sleep(std::time::Duration::from_micros(100)).await;
+                }
+                all_durable(&env, &set, handle).await;
+            }
+            assert!(!try_append(&set, handles[1], 700), "there is tail memory left");
+            let to = Offset(set.bounds(handles[0]).unwrap().2.0 / 2);
+            set.truncate(handles[0], to, LeaderEpoch(2)).await.unwrap();
+            assert!(try_append(&set, handles[1], 700));
+        });
+    }
+}
