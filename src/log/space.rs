@@ -58,9 +58,10 @@ fn is_disk_full(error: &Error) -> bool {
 }
 
 impl<E: Env> State<E> {
-    /// A write went well: appends may go on, unless the reserve is missing.
+    /// A write went well: appends may go on, unless the reserve is missing or
+    /// the start has not ended.
     pub(crate) fn space_found(&mut self) {
-        if !self.reserve.missing {
+        if self.ready && !self.reserve.missing {
             self.no_space = false;
         }
     }

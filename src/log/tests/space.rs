@@ -41,6 +41,12 @@ fn used(sim: &Sim) -> u64 {
     sim.files(NODE).iter().map(|(_, bytes)| bytes.len() as u64).sum()
 }
 
+/// Leaves so many bytes of the disk free.
+fn leave(sim: &Sim, bytes: u64) {
+    let capacity = used(sim) + bytes;
+    sim.faults(NODE, |f| f.set_capacity(Some(capacity)));
+}
+
 fn len_of(sim: &Sim, path: &str) -> Option<usize> {
     let files = sim.files(NODE);
     files.iter().find(|(p, _)| p == Path::new(path)).map(|(_, bytes)| bytes.len())
@@ -94,7 +100,7 @@ fn the_reserve_carries_what_was_accepted() {
                 let (set, found) = recover(&env, with_reserve(reserve), class).await;
                 let (log, metadata) = (found[0].handle, found[1].handle);
                 until(&env, || len_of(&sim, RESERVE) == Some(reserve as usize)).await;
-                sim.faults(NODE, |f| f.set_capacity(Some(used(&sim) + (3 << 20))));
+                leave(&sim, 3 << 20);
                 let mut taken = fill(&env, &set, log, size).await;
                 assert!(!set.has_space());
                 until_durable(&env, &set, log).await;
@@ -141,8 +147,7 @@ fn a_journal_goes_on_with_the_files_it_has() {
         // The second file; a third would not fit beside the segments to come.
         until(&env, || journals(&sim, "disk") >= 2).await;
         for i in 0..4_000 {
-            let room = (512 << 10) + 64 * 1024;
-            sim.faults(NODE, |f| f.set_capacity(Some(used(&sim) + room)));
+            leave(&sim, 600 << 10);
             append(&env, &set, log, &batch(&[(i, 900)], Compression::None)).await;
         }
         until_durable(&env, &set, log).await;
@@ -167,7 +172,7 @@ fn a_deletion_does_not_wait_for_space() {
             let log = found[0].handle;
             append(&env, &set, log, &batch(&[(1, 900)], Compression::None)).await;
             until_durable(&env, &set, log).await;
-            sim.faults(NODE, |f| f.set_capacity(Some(used(&sim))));
+            leave(&sim, 0);
             try_append(&set, log, 300_000).unwrap();
             until(&env, || !set.has_space()).await;
             set.delete(log).await.unwrap();
@@ -197,7 +202,7 @@ fn a_start_on_a_full_disk_can_be_read() {
         drop(env);
         let (sim, _) = sim.crash(Crash::Process);
         let env = sim.env();
-        sim.faults(NODE, |f| f.set_capacity(Some(used(&sim))));
+        leave(&sim, 0);
         sim.run_until(async {
             let (set, found) = recover(&env, with_reserve(0), class).await;
             let log = found[0].handle;
@@ -238,7 +243,7 @@ fn a_start_takes_the_reserve_for_its_segments() {
         drop(env);
         let (sim, _) = sim.crash(Crash::Power);
         let env = sim.env();
-        sim.faults(NODE, |f| f.set_capacity(Some(used(&sim))));
+        leave(&sim, 0);
         sim.run_until(async {
             let waits = std::cell::Cell::new(false);
             let starting = recover(&env, with_reserve(reserve), DurabilityClass::Disk);

@@ -208,8 +208,8 @@ mod tests {
             }
             assert_eq!(rig.context.counters.commands_refused.get(), 2);
             // Both happen, and then there is room again.
-            rig.rounds(|rig| rig.context.owner.topic("b").is_some()).await;
-            assert!(rig.context.owner.topic("a").is_some());
+            let exists = |rig: &Rig, name| rig.context.owner.topic(name).is_some();
+            rig.rounds(|rig| exists(rig, "a") && exists(rig, "b")).await;
             rig.round();
             let id = asked(&mut rig, 2, 7, "c");
             let answer = rig.answer::<CreateTopicsRequest>(clients[2], 7, id).await;
