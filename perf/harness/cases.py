@@ -40,6 +40,9 @@ class Case:
     def reads(self) -> bool:
         return self.fill_requests > 0
 
+    def judged_by(self, measure: str) -> bool:
+        return any(point.measure == measure for point in self.way_points)
+
     @property
     def unit(self) -> str:
         return "MB" if self.reads else "records"

@@ -10,8 +10,9 @@ from harness.cases import BARE, KAFKA, PER_CPU, RATE, Case, WayPoint
 SLICES_MIN, SLICES_MAX = 3, 12
 GAIN = 1.05
 
-# The kernel counts a process's CPU time in ticks of 10 ms: less than so many say nothing.
-CPU_SECONDS_MIN = 0.1
+# The kernel counts a process's CPU time in ticks: where CPU seconds are judged, a few say nothing.
+CPU_SECONDS_TICK = 0.01
+CPU_SECONDS_MIN = 10 * CPU_SECONDS_TICK
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,11 @@ class Run:
 
 
 class Unusable(Exception):
-    """A run from which no figure follows."""
+    """A run from which no figure follows: a broker or the machine stood still."""
+
+
+class Malformed(Exception):
+    """Not what the load tool prints."""
 
 
 def parse(text: str, case: Case, round_number: int) -> Run:
@@ -58,12 +63,10 @@ def parse(text: str, case: Case, round_number: int) -> Run:
             checked=found["checked"],
         )
     except (ValueError, KeyError, TypeError) as error:
-        raise Unusable(f"the load printed {text!r}: {error!r}") from error
-    if run.cpu < CPU_SECONDS_MIN or run.amount <= 0 or run.seconds <= 0:
-        raise Unusable(
-            f"{case.name}: {run.amount:.0f} {case.unit}, {run.cpu:.2f} s of CPU in {run.seconds:.2f} s are too few "
-            "for a figure: give more --seconds"
-        )
+        raise Malformed(f"the load printed {text!r}: {error!r}") from error
+    cpu_min = CPU_SECONDS_MIN if case.judged_by(PER_CPU) else CPU_SECONDS_TICK
+    if run.cpu < cpu_min or run.amount <= 0 or run.seconds <= 0:
+        raise Unusable(f"{run.amount:.0f} {case.unit}, {run.cpu:.2f} s of CPU in {run.seconds:.2f} s")
     return run
 
 

@@ -48,10 +48,18 @@ class Parsing(unittest.TestCase):
         self.assertEqual((run.figure(PER_CPU), run.figure(RATE)), (10, 2.5))
 
     def test_what_gives_no_figure_is_refused(self):
-        bad = ["", "{}", "[]", line(server_cpu_s=None), line(server_cpu_s=0.09), line(records=0), line(seconds=0)]
-        for text in bad:
+        for text in ["", "{}", "[]"]:
+            with self.assertRaises(figures.Malformed, msg=text):
+                figures.parse(text, case(), 0)
+        for text in [line(server_cpu_s=None), line(records=0), line(seconds=0)]:
             with self.assertRaises(figures.Unusable, msg=text):
                 figures.parse(text, case(), 0)
+
+    def test_little_cpu_is_enough_where_the_rate_is_judged(self):
+        by_rate = case(way_points=(WayPoint(KAFKA, RATE, 1.0),))
+        self.assertEqual(figures.parse(line(server_cpu_s=0.09), by_rate, 0).figure(RATE), 500)
+        with self.assertRaises(figures.Unusable):
+            figures.parse(line(server_cpu_s=0.09), case(way_points=(WayPoint(KAFKA, PER_CPU, 1.0),)), 0)
 
 
 class Judging(unittest.TestCase):
