@@ -71,10 +71,11 @@ def parse(text: str, case: Case, round_number: int) -> Run:
 
 
 def settled(slices: list[float]) -> bool:
-    """Whether a warm-up has done its work: the last slice is no better than the best one before."""
+    """Whether a warm-up has done its work: the last two slices were no better than the best one before. Two, because
+    on a busy machine one may be worse by chance."""
     if len(slices) < SLICES_MIN:
         return False
-    return len(slices) >= SLICES_MAX or slices[-1] <= GAIN * max(slices[:-1])
+    return len(slices) >= SLICES_MAX or max(slices[-2:]) <= GAIN * max(slices[:-2])
 
 
 @dataclass(frozen=True)
