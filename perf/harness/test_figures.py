@@ -96,6 +96,8 @@ class Judging(unittest.TestCase):
         self.assertFalse(figures.settled([1.0, 3.0, 3.2, 2.0]), "one slice is worse by chance")
         self.assertTrue(figures.settled([1.0, 3.0, 3.1, 3.0]))
         self.assertTrue(figures.settled([9.0, 2.0, 3.0]))
+        self.assertFalse(figures.settled([9.0, 2.0, 3.0], missing_cpu=0.1))
+        self.assertTrue(figures.settled([1.0] * figures.SLICES_MAX, missing_cpu=0.1), "but not for ever")
         self.assertTrue(figures.settled([2.0**slice for slice in range(figures.SLICES_MAX)]))
 
     def test_quantities_have_three_digits(self):
