@@ -24,8 +24,8 @@ use crate::io::{Env, FileSystem as _, Task as _};
 use crate::model::Offset;
 use crate::model::planted::{Bug, armed};
 
-/// Above this many logs to sync, one `syncfs` is cheaper. So many are written
-/// behind and synced at once.
+/// Above this many logs to sync, one `syncfs` is cheaper. So many are synced at
+/// once.
 const SYNC_EACH_MAX: usize = 32;
 /// Pause before a cold procedure that lacked memory tries again.
 const RETRY: Duration = Duration::from_millis(1);
@@ -141,14 +141,12 @@ impl<E: Env> Shared<E> {
             logs
         };
         let mut raised = Vec::new();
-        for some in logs.chunks(SYNC_EACH_MAX) {
-            let carried = together::all(some.iter().map(|l| self.carry(*l)).collect()).await;
-            for (leaving, carried) in some.iter().zip(carried) {
-                match self.gone_or(leaving.handle, carried) {
-                    Ok(true) => raised.push(*leaving),
-                    Ok(false) | Err(Error::Gone) => {}
-                    Err(error) => return Err(error),
-                }
+        for leaving in logs {
+            let carried = self.carry(leaving).await;
+            match self.gone_or(leaving.handle, carried) {
+                Ok(true) => raised.push(leaving),
+                Ok(false) | Err(Error::Gone) => {}
+                Err(error) => return Err(error),
             }
             if self.env.slice_over() {
                 self.env.pause().await;

@@ -131,7 +131,7 @@ fn the_same_few_buffers_are_used_again() {
             assert!(start.elapsed() < DEADLINE);
             let ring = server.ring.clone();
             ring.submit();
-            ring.look();
+            let _ = ring.look();
             ring.reap(|event| {
                 let Event::Received { data, .. } = event else { panic!("{event:?}") };
                 assert!(data.iter().all(|byte| *byte == n));
@@ -146,7 +146,7 @@ fn the_same_few_buffers_are_used_again() {
 #[test]
 fn connections_without_a_buffer_go_on_oldest_first() {
     for config in modes() {
-        let config = RingConfig { held_max: 100, buffers: 4, ..config };
+        let config = RingConfig { held_max: 100, buffers: 4, large_buffers: 0, ..config };
         let mut hoard = Hoard::new(&config);
         let start = Instant::now();
         while hoard.server.ring.counters().no_buffers == 0 {
