@@ -24,7 +24,7 @@ const SNAPSHOT_BYTES: u64 = 64 << 20;
 
 /// A batch of at least this size is written to a journal of class `os` from
 /// the tail; smaller ones are copied, which costs less than a part of a write.
-const COPY_MAX: usize = 4096;
+const FROM_TAIL_MIN: usize = 4096;
 
 type Outcome<T> = std::result::Result<T, AppendError>;
 
@@ -127,7 +127,6 @@ impl<E: Env> Shared<E> {
         let incoming =
             Incoming { head: &patched, rest, base, end, max_timestamp: summary.max_timestamp };
         let position = segment.append(&incoming, chunks);
-        let segment_base = segment.base;
         log.epochs.assign(epoch, base);
         let snapshot_at = log.snapshot_due(batch.len() as u64, rolls, base);
         if bypasses {
@@ -140,23 +139,7 @@ impl<E: Env> Shared<E> {
                 log.bypass_waits += batch.len() as u64;
             }
         } else {
-            let header = FrameHeader {
-                base_offset: base,
-                end_offset: end,
-                segment: segment_base,
-                position,
-                payload_len: u32::try_from(batch.len()).expect("batches are below 1 MiB here"),
-                ..FrameHeader::bare(FrameKind::Data, log.known.log_id, epoch)
-            };
-            let ack = Ack { handle, round: log.round, end };
-            if class == DurabilityClass::Os && batch.len() >= COPY_MAX {
-                let log = state.log(handle).ok_or(AppendError::Gone)?;
-                let mut payload = SmallVec::new();
-                log.active().slices(position, log.active().end_pos, &mut payload);
-                state.journals[class.index()].push_from(&header, &patched, &payload, ack);
-            } else {
-                state.journals[class.index()].push(&header, &[&patched, rest], ack);
-            }
+            state.journal_batch(handle, position, &incoming, epoch);
         }
         state.consider_behind(handle, self.config.write_behind_bytes);
         Ok(Appended { end_offset: end, snapshot_at })
@@ -342,6 +325,35 @@ impl<E: Env> State<E> {
         waits
             || len > MAX_JOURNALED_BATCH
             || len >= config.bypass_bytes && self.bypassing.len() < MAX_BYPASS_PER_ROUND
+    }
+
+    /// Queues the frame of a batch that lies at `position` of the tail now.
+    fn journal_batch(
+        &mut self,
+        handle: LogHandle,
+        position: u64,
+        batch: &Incoming<'_>,
+        epoch: LeaderEpoch,
+    ) {
+        let log = self.logs.get(handle.slot as usize).expect("it has just grown by this batch");
+        let (class, len) = (log.class(), batch.head.len() + batch.rest.len());
+        let header = FrameHeader {
+            base_offset: batch.base,
+            end_offset: batch.end,
+            segment: log.active().base,
+            position,
+            payload_len: u32::try_from(len).expect("batches are below 1 MiB here"),
+            ..FrameHeader::bare(FrameKind::Data, log.known.log_id, epoch)
+        };
+        let ack = Ack { handle, round: log.round, end: batch.end };
+        let journal = &mut self.journals[class.index()];
+        if class == DurabilityClass::Os && len >= FROM_TAIL_MIN {
+            let mut payload = SmallVec::new();
+            log.active().slices(position, log.active().end_pos, &mut payload);
+            journal.push_from(&header, batch.head, &payload, ack);
+        } else {
+            journal.push(&header, &[&batch.head[..], batch.rest], ack);
+        }
     }
 
     /// Closes the active segment and starts one at `base`.

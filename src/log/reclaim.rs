@@ -25,7 +25,8 @@ use crate::io::{Env, FileSystem as _, Task as _};
 use crate::model::Offset;
 use crate::model::planted::{Bug, armed};
 
-/// Above this many logs to sync, one `syncfs` is cheaper. So many go on at once.
+/// Above this many logs to sync, one `syncfs` is cheaper. So many are synced at
+/// once.
 pub(crate) const SYNC_EACH_MAX: usize = 32;
 /// Pause before a cold procedure that lacked memory tries again.
 const RETRY: Duration = Duration::from_millis(1);

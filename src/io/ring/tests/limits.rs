@@ -146,7 +146,7 @@ fn the_same_few_buffers_are_used_again() {
 #[test]
 fn connections_without_a_buffer_go_on_oldest_first() {
     for config in modes() {
-        let config = RingConfig { held_max: 100, buffers: 4, ..config };
+        let config = RingConfig { held_max: 100, buffers: 4, large_buffers: 0, ..config };
         let mut hoard = Hoard::new(&config);
         let start = Instant::now();
         while hoard.held() < 3 {
