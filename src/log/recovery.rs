@@ -323,6 +323,7 @@ impl<E: Env> Recovery<E> {
         shared.write_checkpoint().await?;
         self.delete_old(&shared).await?;
         shared.resume_deletions().await?;
+        shared.kick_dropper();
         Ok(self.set)
     }
 

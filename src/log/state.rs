@@ -6,6 +6,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 use std::rc::Rc;
+use std::time::Duration;
 
 use slab::Slab;
 
@@ -49,6 +50,12 @@ pub(crate) struct Log {
     pub(crate) dir: PathBuf,
     pub(crate) epochs: EpochCache,
     pub(crate) log_start: Offset,
+    /// What the next checkpoint says; `log_start` follows when it is stored.
+    pub(crate) start_wanted: Offset,
+    /// Segments that end here or before are needed by no checkpoint.
+    pub(crate) droppable: Offset,
+    /// Newest producer snapshot on disk, as far as known.
+    pub(crate) snapshot_at: Offset,
     pub(crate) high_watermark: Offset,
     /// What the journal holds in order, bypassed bytes not considered.
     pub(crate) journal_durable: Offset,
@@ -73,6 +80,8 @@ pub(crate) struct Log {
     pub(crate) bytes_since_snapshot: u64,
     /// Producer snapshots being stored.
     pub(crate) snapshots: u32,
+    /// Where the latest of them was taken, until it fails.
+    pub(crate) snapshot_begun: Option<Offset>,
 }
 
 impl Log {
@@ -139,6 +148,11 @@ pub(crate) struct State<E: Env> {
     pub(crate) bypassing: Vec<LogHandle>,
     pub(crate) unlinking: VecDeque<PathBuf>,
     pub(crate) unlinker_running: bool,
+    /// Files of dropped segments, by the time of their unlinking.
+    pub(crate) dropping: BTreeMap<(Duration, u64), PathBuf>,
+    /// Files that were ever in `dropping`.
+    pub(crate) dropped_files: u64,
+    pub(crate) dropper_running: bool,
     /// Directories that are about to be renamed away.
     pub(crate) leaving: Vec<PathBuf>,
     pub(crate) checkpoint_sequence: u64,
@@ -166,6 +180,9 @@ impl<E: Env> State<E> {
             bypassing: Vec::new(),
             unlinking: VecDeque::new(),
             unlinker_running: false,
+            dropping: BTreeMap::new(),
+            dropped_files: 0,
+            dropper_running: false,
             leaving: Vec::new(),
             checkpoint_sequence: 0,
             unsynced: Unsynced::default(),

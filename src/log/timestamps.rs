@@ -91,7 +91,7 @@ impl<E: Env> Shared<E> {
     }
 
     /// Largest timestamp of a closed segment: the last entry of its time index.
-    async fn load_largest(&self, handle: LogHandle, base: Offset) -> Result<Timestamp> {
+    pub(crate) async fn load_largest(&self, handle: LogHandle, base: Offset) -> Result<Timestamp> {
         let entry =
             self.search_index(handle, base, Kind::TimeIndex, TIME_ENTRY, None, |_| true).await?;
         let largest = entry.map_or(Timestamp::NONE, |bytes| TimeEntry::decode(&bytes).timestamp);

@@ -15,6 +15,8 @@ pub enum Bug {
     AcknowledgementsOutOfOrder,
     HighWatermarkPastDurable,
     ProducerStateNotRolledBack,
+    LogStartNotPersisted,
+    SegmentsDroppedBeforeCheckpoint,
 }
 
 /// Every bug with the name that a command line uses.
@@ -29,6 +31,8 @@ pub const ALL: &[(Bug, &str)] = &[
     (Bug::AcknowledgementsOutOfOrder, "acknowledgements-out-of-order"),
     (Bug::HighWatermarkPastDurable, "high-watermark-past-durable"),
     (Bug::ProducerStateNotRolledBack, "producer-state-not-rolled-back"),
+    (Bug::LogStartNotPersisted, "log-start-not-persisted"),
+    (Bug::SegmentsDroppedBeforeCheckpoint, "segments-dropped-before-checkpoint"),
 ];
 
 #[cfg(feature = "planted-bugs")]

@@ -9,6 +9,7 @@ use std::cell::{Ref, RefCell};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_lock::Mutex;
 
@@ -69,6 +70,10 @@ pub fn log_config(config: &TopicConfig) -> LogConfig {
         segment_ms: config.segment_ms,
         segment_index_bytes: bytes(config.segment_index_bytes),
         index_interval_bytes: bytes(config.index_interval_bytes),
+        // A compacted topic's old segments are not old records.
+        retention_ms: if config.cleanup.delete { config.retention_ms } else { -1 },
+        retention_bytes: if config.cleanup.delete { config.retention_bytes } else { -1 },
+        file_delete_delay: Duration::from_millis(config.file_delete_delay_ms.unsigned_abs()),
     }
 }
 
@@ -110,7 +115,8 @@ pub fn metadata_log(config: &TopicConfig) -> KnownLog {
         // Metadata must survive what any topic survives.
         class: crate::log::DurabilityClass::Disk,
         epoch_to_start: None,
-        config: log_config(config),
+        // Every record of it counts.
+        config: LogConfig { retention_ms: -1, retention_bytes: -1, ..log_config(config) },
     }
 }
 
@@ -237,7 +243,7 @@ impl<E: Env> Metadata<E> {
                     };
                 }
                 Appending::NoRoom => {
-                    self.owner.env().sleep(std::time::Duration::from_millis(1)).await;
+                    self.owner.env().sleep(Duration::from_millis(1)).await;
                 }
             }
         }

@@ -24,6 +24,7 @@ pub(crate) struct Events {
     pub(crate) reset_replayed: u64,
     pub(crate) checkpoint_torn: u64,
     pub(crate) delete_and_recreate: u64,
+    pub(crate) segments_dropped: u64,
 }
 
 const DATA: u8 = 1;
@@ -32,7 +33,7 @@ const RESET: u8 = 3;
 const TAIL: u8 = 4;
 
 impl Events {
-    fn table(&self) -> [(&'static str, u64, bool); 16] {
+    fn table(&self) -> [(&'static str, u64, bool); 17] {
         [
             ("appends", self.appends, true),
             ("crashes", self.crashes, true),
@@ -50,6 +51,7 @@ impl Events {
             ("RESET replayed", self.reset_replayed, true),
             ("checkpoint torn", self.checkpoint_torn, true),
             ("delete and recreate", self.delete_and_recreate, true),
+            ("segments dropped", self.segments_dropped, true),
         ]
     }
 
@@ -70,6 +72,7 @@ impl Events {
         self.reset_replayed += other.reset_replayed;
         self.checkpoint_torn += other.checkpoint_torn;
         self.delete_and_recreate += other.delete_and_recreate;
+        self.segments_dropped += other.segments_dropped;
     }
 
     /// Fails when a named event was too rare: 100 in 20,000 histories.

@@ -10,6 +10,7 @@ use crate::io::sim::{Crash, NodeIndex, Sim, SimEnv};
 use crate::model::{LeaderEpoch, LogId, Offset, PartitionIndex, ShardId, Timestamp, TopicId};
 use crate::record::{BatchBuilder, BatchView, Compression, NewRecord};
 
+mod retention;
 mod truncation;
 
 fn config() -> LogSetConfig {
