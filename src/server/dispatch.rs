@@ -121,6 +121,8 @@ impl<E: Env> Dispatcher<E> {
             DeleteTopics => handlers::topics::delete,
             CreatePartitions => handlers::topics::create_partitions,
             DescribeConfigs => handlers::configs::describe,
+            IncrementalAlterConfigs => handlers::alter_configs::incremental,
+            AlterConfigs => handlers::alter_configs::replace,
             DescribeCluster => handlers::cluster::describe_cluster,
             DescribeTopicPartitions => handlers::cluster::describe_topic_partitions,
             ListOffsets => handlers::offsets::list,

@@ -17,7 +17,7 @@ use crate::base::once;
 use crate::cluster::{Command, Controller, Ctx, Image, MetadataRecord, PartitionImage, Reply};
 use crate::io::Env;
 use crate::log::{KnownLog, LogConfig};
-use crate::model::config::{BrokerConfig, Status, topic_key};
+use crate::model::config::{BrokerConfig, Status, list_items, topic_key};
 use crate::model::{
     ErrorCode, LeaderEpoch, LogId, NodeId, PartitionIndex, ProducerId, Timestamp, TopicConfig,
     TopicId,
@@ -26,7 +26,7 @@ use crate::partition::producers::ProducerStates;
 use crate::partition::{Acks, AppendOutcome, Partition, PartitionInit};
 use crate::record::{BatchBuilder, BatchView, Compression, NewRecord};
 
-use super::owner::{Appending, OwnedPartition, Owner, Waiter};
+use super::owner::{Appending, OwnedPartition, OwnedTopic, Owner, Waiter};
 
 /// Name of the metadata topic.
 pub const METADATA_TOPIC: &str = "__cluster_metadata";
@@ -275,17 +275,26 @@ impl<E: Env> Metadata<E> {
                     }
                 }
                 MetadataRecord::TopicConfig { id, key, value } => {
-                    if value.is_some() {
-                        self.warn_without_effect(key);
+                    if let Some(value) = value {
+                        self.warn_without_effect(key, value);
                     }
                     if let Some(topic) = self.owner.topic_by_id(*id) {
-                        topic.set_config(self.topic_config(*id));
+                        self.configure(&topic);
                     }
                 }
                 _ => {}
             }
         }
         outcome
+    }
+
+    /// A topic's settings hold from here on, for its logs too.
+    fn configure(&self, topic: &OwnedTopic) {
+        let config = self.topic_config(topic.id);
+        for partition in topic.partitions() {
+            self.owner.logs().set_config(partition.log, log_config(&config));
+        }
+        topic.set_config(config);
     }
 
     /// Makes the logs that could not be made when their records were applied.
@@ -299,8 +308,17 @@ impl<E: Env> Metadata<E> {
     }
 
     /// Says once per start that nothing comes of a key (yet).
-    fn warn_without_effect(&self, key: &str) {
-        let Some(key) = topic_key(key).filter(|key| key.status != Status::Enforced) else { return };
+    fn warn_without_effect(&self, key: &str, value: &str) {
+        let Some(key) = topic_key(key) else { return };
+        if key.name == "cleanup.policy" && list_items(value).any(|item| item == "compact") {
+            if self.warned.borrow_mut().insert(key.name) {
+                tracing::warn!("cleanup.policy: compaction does not exist in this version");
+            }
+            return;
+        }
+        if key.status == Status::Enforced {
+            return;
+        }
         if self.warned.borrow_mut().insert(key.name) {
             tracing::warn!(
                 "topic configuration {} is stored and described but has no effect in this version",

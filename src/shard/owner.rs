@@ -49,6 +49,12 @@ impl OwnedTopic {
         *self.config.borrow_mut() = config;
     }
 
+    /// Its partitions on this shard.
+    #[must_use]
+    pub fn partitions(&self) -> Vec<Rc<OwnedPartition>> {
+        self.partitions.borrow().iter().flatten().cloned().collect()
+    }
+
     /// One of its partitions.
     #[must_use]
     pub fn partition(&self, index: PartitionIndex) -> Option<Rc<OwnedPartition>> {

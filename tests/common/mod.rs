@@ -110,6 +110,8 @@ fn launch(data_dir: &Path, flags: &[String]) -> (Child, SocketAddr) {
     let mut child = Command::new(env!("CARGO_BIN_EXE_millstream"))
         .args(["serve", "--listen", "127.0.0.1:0", "--memory", "64MiB", "--data-dir"])
         .arg(data_dir)
+        // Tests give records timestamps of any year.
+        .args(["--set", "log.retention.ms=-1"])
         .args(flags)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())

@@ -5,6 +5,7 @@
 //! (the dispatcher chose the version, the encoder refuses fields that it has
 //! not), and bounds what one request can make it hold.
 
+pub(super) mod alter_configs;
 pub(super) mod api_versions;
 pub(super) mod cluster;
 pub(super) mod configs;
