@@ -24,6 +24,8 @@ mod produce;
 mod random;
 #[path = "broker/requests.rs"]
 mod requests;
+#[path = "broker/retention.rs"]
+mod retention;
 #[allow(dead_code, reason = "each test binary uses a part of it")]
 #[path = "wire/schema.rs"]
 mod schema;

@@ -123,6 +123,8 @@ impl<E: Env> Dispatcher<E> {
             DescribeConfigs => handlers::configs::describe,
             IncrementalAlterConfigs => handlers::alter_configs::incremental,
             AlterConfigs => handlers::alter_configs::replace,
+            DeleteRecords => handlers::delete_records::delete,
+            DescribeLogDirs => handlers::log_dirs::describe,
             DescribeCluster => handlers::cluster::describe_cluster,
             DescribeTopicPartitions => handlers::cluster::describe_topic_partitions,
             ListOffsets => handlers::offsets::list,

@@ -13,6 +13,7 @@ pub mod output;
 pub mod owner;
 pub mod pump;
 pub mod replies;
+mod retention;
 pub mod runtime;
 mod stop;
 pub mod watchdog;

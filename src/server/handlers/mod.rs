@@ -10,6 +10,8 @@ pub(super) mod api_versions;
 pub(super) mod cluster;
 pub(super) mod configs;
 pub(super) mod coordinator;
+pub(super) mod delete_records;
+pub(super) mod log_dirs;
 pub(super) mod metadata;
 pub(super) mod offsets;
 pub(super) mod producer;

@@ -170,8 +170,8 @@ impl ApiKey {
             key: Self::DeleteRecords,
             name: "DeleteRecords",
             known: ApiVersionRange { min: 0, max: 2 },
-            served: None,
-            advertised: None,
+            served: Some(ApiVersionRange { min: 0, max: 2 }),
+            advertised: Some(ApiVersionRange { min: 0, max: 2 }),
             flexible_from: 2,
         },
         ApiFacts {
@@ -210,8 +210,8 @@ impl ApiKey {
             key: Self::DescribeLogDirs,
             name: "DescribeLogDirs",
             known: ApiVersionRange { min: 1, max: 5 },
-            served: None,
-            advertised: None,
+            served: Some(ApiVersionRange { min: 1, max: 5 }),
+            advertised: Some(ApiVersionRange { min: 1, max: 5 }),
             flexible_from: 2,
         },
         ApiFacts {
