@@ -84,6 +84,8 @@ pub(super) async fn run(runtime: Runtime, part: Part) -> Result<(), StartError> 
     let (stop, stopper) = stop_pair(runtime.ring())
         .map_err(|e| StartError::Environment(format!("cannot prepare the stop: {e}")))?;
     let sweep = sweep_producers(&env, &owner, &part.config);
+    let retention = part.config.number("log.retention.check.interval.ms").unsigned_abs();
+    let retention = owner.keep_retention(Duration::from_millis(retention));
     let pump = Pump::new(PumpParts {
         runtime: runtime.clone(),
         handler: Dispatcher::new(context.clone()),
@@ -101,7 +103,7 @@ pub(super) async fn run(runtime: Runtime, part: Part) -> Result<(), StartError> 
     let counters = pump.run(part.listener).await.map_err(StartError::Fatal)?;
     tracing::info!("{counters:?}, ring {:?}", runtime.ring().counters());
     tracing::info!("{:?}", context.counters);
-    drop(sweep);
+    drop((sweep, retention));
     runtime.drive(owner.logs().close()).await.map_err(|error| {
         let reason = error.fatal_reason().map_or(FatalReason::ShardPanic, FatalReason::Log);
         StartError::Fatal(Fatal::new(reason, error.to_string()))

@@ -95,6 +95,15 @@ pub struct DirEntry {
     pub len: u64,
 }
 
+/// Room of a file system, in bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Space {
+    /// All of it.
+    pub total: u64,
+    /// What this process may still take.
+    pub usable: u64,
+}
+
 /// Files and directories. Paths are absolute. Every operation that changes a
 /// directory is durable only after `sync_dir` of that directory.
 pub trait FileSystem: Clone + 'static {
@@ -117,6 +126,8 @@ pub trait FileSystem: Clone + 'static {
     fn sync_dir(&self, path: &Path) -> impl Future<Output = io::Result<()>>;
     /// syncfs of the file system that holds `path`.
     fn sync_fs(&self, path: &Path) -> impl Future<Output = io::Result<()>>;
+    /// Room of the file system that holds `path` (statvfs).
+    fn space(&self, path: &Path) -> impl Future<Output = io::Result<Space>>;
     /// Length of a file in bytes; `NotFound` when absent.
     fn len(&self, path: &Path) -> impl Future<Output = io::Result<u64>>;
     /// A whole small file through the page cache (checkpoints).

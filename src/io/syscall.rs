@@ -32,6 +32,16 @@ pub(in crate::io) fn pwritev(file: &File, parts: &[IoSlice<'_>], pos: u64) -> io
     usize::try_from(written).map_err(|_| io::Error::last_os_error())
 }
 
+/// Bytes of the file system that holds `file`: all, and those that an ordinary
+/// process may still take.
+pub(in crate::io) fn space(file: &File) -> io::Result<(u64, u64)> {
+    // SAFETY: all-zero bytes are a valid structure of numbers.
+    let mut about: libc::statvfs = unsafe { std::mem::zeroed() };
+    // SAFETY: writes the structure that it is given; the descriptor is open.
+    check(unsafe { libc::fstatvfs(file.as_raw_fd(), &raw mut about) })?;
+    Ok((about.f_blocks * about.f_frsize, about.f_bavail * about.f_frsize))
+}
+
 /// A descriptor that glommio's reactor reads.
 pub(in crate::io) fn buffered_file(descriptor: OwnedFd) -> BufferedFile {
     // SAFETY: the descriptor is open, and its ownership passes on.

@@ -357,7 +357,7 @@ impl<E: Env> State<E> {
     }
 
     /// Closes the active segment and starts one at `base`.
-    fn roll(&mut self, handle: LogHandle, base: Offset) {
+    pub(crate) fn roll(&mut self, handle: LogHandle, base: Offset) {
         let Some(log) = self.log_mut(handle) else { return };
         let interval = log.known.config.index_interval_bytes;
         log.active_mut().index.close();

@@ -165,6 +165,12 @@ pub struct LogConfig {
     pub segment_index_bytes: u64,
     /// `index.interval.bytes`.
     pub index_interval_bytes: u64,
+    /// `retention.ms`; negative keeps segments whatever their age.
+    pub retention_ms: i64,
+    /// `retention.bytes`; negative keeps segments however many there are.
+    pub retention_bytes: i64,
+    /// `file.delete.delay.ms`.
+    pub file_delete_delay: Duration,
 }
 
 impl Default for LogConfig {
@@ -174,6 +180,9 @@ impl Default for LogConfig {
             segment_ms: 7 * 24 * 3600 * 1000,
             segment_index_bytes: 10 << 20,
             index_interval_bytes: 4096,
+            retention_ms: -1,
+            retention_bytes: -1,
+            file_delete_delay: Duration::from_secs(60),
         }
     }
 }

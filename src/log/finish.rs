@@ -99,6 +99,7 @@ impl<E: Env> Finishing<E> {
         // Their blocks come free when they are closed.
         self.recovery.files.clear();
         shared.resume_deletions().await?;
+        shared.kick_dropper();
         shared.state.borrow_mut().ready = true;
         shared.kick_reserve();
         shared.kick_keeper();

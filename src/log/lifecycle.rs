@@ -58,6 +58,9 @@ impl<E: Env> Shared<E> {
             dir,
             epochs,
             log_start: Offset::ZERO,
+            start_wanted: Offset::ZERO,
+            droppable: Offset::ZERO,
+            snapshot_at: Offset::ZERO,
             high_watermark: Offset::ZERO,
             journal_durable: Offset::ZERO,
             durable: Offset::ZERO,
@@ -75,6 +78,7 @@ impl<E: Env> Shared<E> {
             bytes_since_snapshot: 0,
             snapshots: 0,
             leaving: false,
+            snapshot_begun: None,
         });
         let open = FrameHeader::bare(FrameKind::Open, known.log_id, epoch);
         self.queue_patiently(handle, open, &[known.dir_name().as_bytes()]).await?;

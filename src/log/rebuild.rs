@@ -14,6 +14,7 @@ use super::error::{Error, FatalReason, Result};
 use super::journal::reader::Replay;
 use super::recovery::Recovery;
 use super::rescan::Scan;
+use super::retention::DROPPED;
 use super::rewrite::{Rewriter, check_extents};
 use super::segment::names::{self, Kind};
 use super::set::Recovered;
@@ -40,9 +41,10 @@ pub(crate) async fn rebuild<E: Env>(
         rewriter.piece(recovery, piece).await?;
     }
     rewriter.end(&replay).await?;
-    let segments = sweep(&shared, &dir, &replay).await?;
     // In class `os` the records themselves may be gone.
     let log_start = super::recovery::entry_start(entry.as_ref()).min(replay.end.offset);
+    let trusted = entry.as_ref().map_or(Floor::start_of(0), |e| e.floor);
+    let segments = sweep(&shared, &dir, &replay, (log_start, trusted)).await?;
     let mut epochs = EpochCache::default();
     for (epoch, start) in entry.iter().flat_map(|e| &e.epochs) {
         epochs.assign(LeaderEpoch(*epoch), Offset(*start));
@@ -53,9 +55,9 @@ pub(crate) async fn rebuild<E: Env>(
         dir: &dir,
         known,
         epochs,
-        trusted: entry.as_ref().map_or(Floor::start_of(0), |e| e.floor),
+        trusted,
         wanted_from: snapshot.as_ref().map_or(log_start, |(at, _)| *at),
-        epochs_from: entry.as_ref().map_or(Floor::start_of(0), |e| e.floor),
+        epochs_from: trusted,
         batches: Vec::new(),
     };
     let active = scan.all(&segments, &replay).await?;
@@ -63,6 +65,7 @@ pub(crate) async fn rebuild<E: Env>(
     let latest = epochs.latest().map_or(LeaderEpoch::NONE, |e| e.epoch).max(replay.epoch);
     let epoch = known.epoch_to_start.unwrap_or(LeaderEpoch(latest.0 + 1));
     epochs.assign(epoch, replay.end.offset);
+    epochs.truncate_before(log_start);
     let end = replay.end.offset;
     let (boundary, _) = active.straddle;
     let floor = Floor {
@@ -78,6 +81,9 @@ pub(crate) async fn rebuild<E: Env>(
         dir,
         epochs,
         log_start,
+        start_wanted: log_start,
+        droppable: Offset::ZERO,
+        snapshot_at: snapshot.as_ref().map_or(Offset::ZERO, |(at, _)| *at),
         high_watermark: end,
         journal_durable: end,
         durable: end,
@@ -95,6 +101,7 @@ pub(crate) async fn rebuild<E: Env>(
         bytes_since_snapshot: 0,
         snapshots: 0,
         leaving: false,
+        snapshot_begun: None,
     });
     Ok(Recovered {
         handle,
@@ -152,10 +159,25 @@ pub(crate) struct Segments {
     pub(crate) active: Offset,
 }
 
-/// Removes files that belong to no state of the log any more.
-async fn sweep<E: Env>(shared: &Rc<Shared<E>>, dir: &Path, replay: &Replay) -> Result<Segments> {
+/// Removes files that belong to no state of the log any more: what no frame
+/// vouches for, and what retention has dropped, whose renames a crash may have
+/// undone. Of what is below the log start, segments that the checkpoint's floor
+/// is in or before stay: a second crash would look for them.
+async fn sweep<E: Env>(
+    shared: &Rc<Shared<E>>,
+    dir: &Path,
+    replay: &Replay,
+    (log_start, trusted): (Offset, Floor),
+) -> Result<Segments> {
     let fs = shared.env.fs();
     let listed = fs.read_dir(dir).await.map_err(|e| Error::io(dir, e))?;
+    for entry in listed.iter().filter(|entry| entry.name.ends_with(DROPPED)) {
+        shared.unlink_at(std::time::Duration::ZERO, dir.join(&entry.name));
+    }
+    let names = || listed.iter().filter_map(|entry| names::parse(&entry.name));
+    let bases = names().filter(|(_, kind)| *kind == Kind::Log).map(|(base, _)| base);
+    let first_kept = bases.chain([replay.segment]).filter(|base| *base <= log_start).max();
+    let dropped = first_kept.unwrap_or(Offset::ZERO).min(Offset(trusted.segment));
     let rewritten: Vec<Offset> = replay.pieces.iter().map(|p| p.segment).collect();
     let counts = |base: Offset| {
         base.0 <= replay.floor.segment || rewritten.contains(&base) || base == replay.segment
@@ -164,10 +186,11 @@ async fn sweep<E: Env>(shared: &Rc<Shared<E>>, dir: &Path, replay: &Replay) -> R
     let mut removed = false;
     for entry in &listed {
         let Some((offset, kind)) = names::parse(&entry.name) else { continue };
-        let keep = match kind {
+        let vouched = match kind {
             Kind::Snapshot => offset <= replay.end.offset,
             _ => offset <= replay.segment && counts(offset),
         };
+        let keep = vouched && offset >= dropped;
         if !keep {
             let path = dir.join(&entry.name);
             fs.remove_file(&path).await.map_err(|e| Error::io(&path, e))?;

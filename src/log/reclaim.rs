@@ -290,13 +290,14 @@ impl<E: Env> Shared<E> {
         Ok((floor, round))
     }
 
-    /// Raises a log's floor; `false` when it was truncated meanwhile, perhaps
-    /// below it.
+    /// Raises a log's floor, unless somebody has raised it further; `false` when
+    /// it was truncated meanwhile, perhaps below it.
     fn take_floor(&self, handle: LogHandle, floor: Floor, round: u32) -> Option<bool> {
         let mut state = self.state.borrow_mut();
         let log = state.log_mut(handle)?;
         let same = log.round == round;
-        if same {
+        let (to, is) = ((floor.segment, floor.pos), (log.floor.segment, log.floor.pos));
+        if same && to > is {
             log.floor = floor;
         }
         Some(same)
@@ -505,15 +506,24 @@ impl<E: Env> Shared<E> {
     }
 
     async fn store_checkpoint(&self) -> Result<()> {
+        let mut handles = Vec::new();
         let checkpoint = {
             let mut state = self.state.borrow_mut();
             state.checkpoint_sequence += 1;
+            handles.extend(state.logs.iter().map(|(_, log)| (log.handle, log.droppable_by_now())));
             let logs = state.logs.iter().map(|(_, log)| log.entry()).collect();
             let first_groups = [state.journals[0].first_group, state.journals[1].first_group];
             Checkpoint { sequence: state.checkpoint_sequence, first_groups, logs }
         };
         let dir = self.config.journal_dir();
-        checkpoint::store(&self.env, &dir, self.config.shard.0, &checkpoint).await
+        checkpoint::store(&self.env, &dir, self.config.shard.0, &checkpoint).await?;
+        let mut state = self.state.borrow_mut();
+        for (handle, upto) in handles {
+            if let Some(log) = state.log_mut(handle) {
+                log.droppable = log.droppable.max(upto);
+            }
+        }
+        Ok(())
     }
 
     async fn free_oldest(&self, class: DurabilityClass) -> Result<()> {
@@ -583,7 +593,7 @@ impl Log {
         block_of(active.position_below(self.high_watermark, 0)) > self.floor.pos
     }
 
-    fn possible_floor(&self) -> Option<Floor> {
+    pub(crate) fn possible_floor(&self) -> Option<Floor> {
         let segment = self.open.front().filter(|_| self.open.len() == 1)?;
         let (boundary, _) = segment.straddle;
         (boundary.offset <= self.high_watermark).then_some(Floor {
@@ -599,7 +609,7 @@ impl Log {
         LogEntry {
             log_id: self.known.log_id.0,
             name: self.known.dir_name(),
-            log_start: self.log_start.0,
+            log_start: self.start_wanted.0,
             floor: self.floor,
             // Later ones follow from the frames above the floor.
             epochs: self

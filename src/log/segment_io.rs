@@ -100,11 +100,6 @@ impl<E: Env> Shared<E> {
         if gone && result.is_err() { Err(Error::Gone) } else { result }
     }
 
-    /// Truncations that a log has seen.
-    pub(crate) fn round(&self, handle: LogHandle) -> Option<u32> {
-        self.state.borrow().log(handle).map(|log| log.round)
-    }
-
     /// What was read of a log that was deleted meanwhile may be a successor's
     /// of the same name.
     pub(crate) fn unless_gone<T>(&self, handle: LogHandle, result: Result<T>) -> Result<T> {

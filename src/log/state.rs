@@ -6,6 +6,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 use std::rc::Rc;
+use std::time::Duration;
 
 use slab::Slab;
 
@@ -52,6 +53,12 @@ pub(crate) struct Log {
     pub(crate) dir: PathBuf,
     pub(crate) epochs: EpochCache,
     pub(crate) log_start: Offset,
+    /// What the next checkpoint says; `log_start` follows when it is stored.
+    pub(crate) start_wanted: Offset,
+    /// Segments that end here or before are needed by no checkpoint.
+    pub(crate) droppable: Offset,
+    /// Newest producer snapshot on disk, as far as known.
+    pub(crate) snapshot_at: Offset,
     pub(crate) high_watermark: Offset,
     /// What the journal holds in order, bypassed bytes not considered.
     pub(crate) journal_durable: Offset,
@@ -80,6 +87,8 @@ pub(crate) struct Log {
     pub(crate) snapshots: u32,
     /// It is being deleted: nobody waits for space on its behalf any more.
     pub(crate) leaving: bool,
+    /// Where the latest of them was taken, until it fails.
+    pub(crate) snapshot_begun: Option<Offset>,
 }
 
 impl Log {
@@ -151,6 +160,11 @@ pub(crate) struct State<E: Env> {
     pub(crate) bypassing: Vec<LogHandle>,
     pub(crate) unlinking: VecDeque<PathBuf>,
     pub(crate) unlinker_running: bool,
+    /// Files of dropped segments, by the time of their unlinking.
+    pub(crate) dropping: BTreeMap<(Duration, u64), PathBuf>,
+    /// Files that were ever in `dropping`.
+    pub(crate) dropped_files: u64,
+    pub(crate) dropper_running: bool,
     /// Directories that are about to be renamed away.
     pub(crate) leaving: Vec<PathBuf>,
     pub(crate) checkpoint_sequence: u64,
@@ -182,6 +196,9 @@ impl<E: Env> State<E> {
             bypassing: Vec::new(),
             unlinking: VecDeque::new(),
             unlinker_running: false,
+            dropping: BTreeMap::new(),
+            dropped_files: 0,
+            dropper_running: false,
             leaving: Vec::new(),
             checkpoint_sequence: 0,
             unsynced: Unsynced::default(),

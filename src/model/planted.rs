@@ -17,6 +17,8 @@ pub enum Bug {
     ProducerStateNotRolledBack,
     /// Not for the simulation, which has no requests.
     PanicInsideAppend,
+    LogStartNotPersisted,
+    SegmentsDroppedBeforeCheckpoint,
 }
 
 /// Every bug with the name that a command line uses.
@@ -32,6 +34,8 @@ pub const ALL: &[(Bug, &str)] = &[
     (Bug::HighWatermarkPastDurable, "high-watermark-past-durable"),
     (Bug::ProducerStateNotRolledBack, "producer-state-not-rolled-back"),
     (Bug::PanicInsideAppend, "panic-inside-append"),
+    (Bug::LogStartNotPersisted, "log-start-not-persisted"),
+    (Bug::SegmentsDroppedBeforeCheckpoint, "segments-dropped-before-checkpoint"),
 ];
 
 #[cfg(feature = "planted-bugs")]

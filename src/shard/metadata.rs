@@ -17,7 +17,7 @@ use crate::base::once;
 use crate::cluster::{Command, Controller, Ctx, Image, MetadataRecord, PartitionImage, Reply};
 use crate::io::{Env, Task as _};
 use crate::log::{KnownLog, LogConfig};
-use crate::model::config::{BrokerConfig, Status, topic_key};
+use crate::model::config::{BrokerConfig, Status, list_items, topic_key};
 use crate::model::{
     DurabilityClass, ErrorCode, LeaderEpoch, LogId, NodeId, PartitionIndex, ProducerId, Timestamp,
     TopicConfig, TopicId,
@@ -26,7 +26,7 @@ use crate::partition::producers::ProducerStates;
 use crate::partition::{Acks, AppendOutcome, Partition, PartitionInit};
 use crate::record::{BatchBuilder, BatchView, Compression, NewRecord};
 
-use super::owner::{Appending, OwnedPartition, Owner, Waiter};
+use super::owner::{Appending, OwnedPartition, OwnedTopic, Owner, Waiter};
 
 /// Name of the metadata topic.
 pub const METADATA_TOPIC: &str = "__cluster_metadata";
@@ -75,6 +75,10 @@ pub fn log_config(config: &TopicConfig) -> LogConfig {
         segment_ms: config.segment_ms,
         segment_index_bytes: bytes(config.segment_index_bytes),
         index_interval_bytes: bytes(config.index_interval_bytes),
+        // A compacted topic's old segments are not old records.
+        retention_ms: if config.cleanup.delete { config.retention_ms } else { -1 },
+        retention_bytes: if config.cleanup.delete { config.retention_bytes } else { -1 },
+        file_delete_delay: Duration::from_millis(config.file_delete_delay_ms.unsigned_abs()),
     }
 }
 
@@ -109,7 +113,8 @@ pub fn metadata_log(config: &TopicConfig) -> KnownLog {
         // Metadata must survive what any topic survives.
         class: DurabilityClass::Disk,
         epoch_to_start: None,
-        config: log_config(config),
+        // Every record of it counts.
+        config: LogConfig { retention_ms: -1, retention_bytes: -1, ..log_config(config) },
     }
 }
 
@@ -274,7 +279,7 @@ impl<E: Env> Metadata<E> {
                     };
                 }
                 Appending::NoRoom => {
-                    self.owner.env().sleep(std::time::Duration::from_millis(1)).await;
+                    self.owner.env().sleep(Duration::from_millis(1)).await;
                 }
             }
         }
@@ -306,17 +311,26 @@ impl<E: Env> Metadata<E> {
                     }
                 }
                 MetadataRecord::TopicConfig { id, key, value } => {
-                    if value.is_some() {
-                        self.warn_without_effect(key);
+                    if let Some(value) = value {
+                        self.warn_without_effect(key, value);
                     }
                     if let Some(topic) = self.owner.topic_by_id(*id) {
-                        topic.set_config(self.topic_config(*id));
+                        self.configure(&topic);
                     }
                 }
                 _ => {}
             }
         }
         outcome
+    }
+
+    /// A topic's settings hold from here on, for its logs too.
+    fn configure(&self, topic: &OwnedTopic) {
+        let config = self.topic_config(topic.id);
+        for partition in topic.partitions() {
+            self.owner.logs().set_config(partition.log, log_config(&config));
+        }
+        topic.set_config(config);
     }
 
     /// Makes the logs that could not be made when their records were applied.
@@ -330,8 +344,17 @@ impl<E: Env> Metadata<E> {
     }
 
     /// Says once per start that nothing comes of a key (yet).
-    fn warn_without_effect(&self, key: &str) {
-        let Some(key) = topic_key(key).filter(|key| key.status != Status::Enforced) else { return };
+    fn warn_without_effect(&self, key: &str, value: &str) {
+        let Some(key) = topic_key(key) else { return };
+        if key.name == "cleanup.policy" && list_items(value).any(|item| item == "compact") {
+            if self.warned.borrow_mut().insert(key.name) {
+                tracing::warn!("cleanup.policy: compaction does not exist in this version");
+            }
+            return;
+        }
+        if key.status == Status::Enforced {
+            return;
+        }
         if self.warned.borrow_mut().insert(key.name) {
             tracing::warn!(
                 "topic configuration {} is stored and described but has no effect in this version",

@@ -15,6 +15,7 @@ pub mod owner;
 mod peers;
 pub mod pump;
 pub mod replies;
+mod retention;
 pub mod runtime;
 mod stop;
 mod torn;

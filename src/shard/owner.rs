@@ -51,6 +51,12 @@ impl OwnedTopic {
         *self.config.borrow_mut() = config;
     }
 
+    /// Its partitions on this shard.
+    #[must_use]
+    pub fn partitions(&self) -> Vec<Rc<OwnedPartition>> {
+        self.partitions.borrow().iter().flatten().cloned().collect()
+    }
+
     /// One of its partitions.
     #[must_use]
     pub fn partition(&self, index: PartitionIndex) -> Option<Rc<OwnedPartition>> {
@@ -489,10 +495,24 @@ impl<E: Env> Owner<E> {
         }
     }
 
+    /// All partitions of this shard, the metadata log's too.
+    pub(super) fn partitions(&self) -> Vec<Rc<OwnedPartition>> {
+        self.by_log.borrow().iter().flatten().cloned().collect()
+    }
+
+    /// The machine learns where its log begins now; who waits below is woken.
+    pub(super) fn follow_log_start(&self, partition: &OwnedPartition) {
+        let Some((start, _, _)) = self.logs.bounds(partition.log) else { return };
+        let mut effects = self.effects.borrow_mut();
+        partition.machine.borrow_mut().advance_log_start(start, &mut effects);
+        effects.last_stable = None;
+        self.pass_on(&mut effects);
+    }
+
     /// Forgets producers that were idle for `expiration_ms`.
     pub fn expire_producers(&self, expiration_ms: i64) -> usize {
         let now = Timestamp(self.env.wall_ms());
-        let partitions: Vec<_> = self.by_log.borrow().iter().flatten().cloned().collect();
+        let partitions = self.partitions();
         partitions.iter().map(|p| p.machine.borrow_mut().expire_producers(now, expiration_ms)).sum()
     }
 

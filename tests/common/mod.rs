@@ -140,6 +140,8 @@ fn launch(
         .arg(env!("CARGO_BIN_EXE_millstream"))
         .args(["serve", "--listen", "127.0.0.1:0", "--memory", "64MiB", "--data-dir"])
         .arg(data_dir)
+        // Tests give records timestamps of any year.
+        .args(["--set", "log.retention.ms=-1"])
         .args(flags)
         .envs(bug.map(|bug| ("MILLSTREAM_PLANTED_BUG", bug)))
         .stdin(Stdio::null())

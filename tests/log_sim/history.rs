@@ -18,6 +18,7 @@ use crate::endings::{self, check_files, close};
 use crate::events::Events;
 use crate::model::Model;
 use crate::plan::{self, Plan, Trouble};
+use crate::retention;
 use crate::verify::producers_of;
 use crate::{damage, errors};
 
@@ -322,7 +323,7 @@ async fn act(shard: &Rc<Shard>) {
         }
         50..60 => shard.read_somewhere(id).await,
         60..68 => truncate(shard, id).await,
-        68..72 => shard.delete_records(id),
+        68..72 => retention::delete_records(shard, id).await,
         72..80 => shard.resend(id),
         80..84 => shard.check_lookups(id, 1).await,
         84..86 => shard.delete(id, handle).await,
@@ -336,6 +337,7 @@ async fn act(shard: &Rc<Shard>) {
             let long = 1 + shared.below(2000);
             shard.env.sleep(Duration::from_millis(long)).await;
         }
+        91..94 => retention::enforce(shard).await,
         _ => {}
     }
     shard.signal.raise();

@@ -15,7 +15,7 @@ use super::faults::FaultOp;
 use super::rng::Rng;
 use super::world::{How, Killed, Node, Op, World};
 use crate::io::chunk::{ChunkMut, ChunkSlice, PAGE};
-use crate::io::env::{DirEntry, File, FileSystem, OpenMode};
+use crate::io::env::{DirEntry, File, FileSystem, OpenMode, Space};
 
 struct Slot<T> {
     value: Option<T>,
@@ -226,6 +226,14 @@ impl FileSystem for SimFs {
     async fn sync_fs(&self, path: &Path) -> io::Result<()> {
         self.sync_op("syncfs", path, move |node, _, verdict, upto| {
             verdict.map(|()| node.disk.sync_all(upto))
+        })
+        .await
+    }
+
+    async fn space(&self, path: &Path) -> io::Result<Space> {
+        self.submit(Label::new("statvfs", path), move |node, _, _| {
+            let total = node.faults.capacity.unwrap_or(u64::MAX);
+            Some(Ok(Space { total, usable: total.saturating_sub(node.disk.used()) }))
         })
         .await
     }

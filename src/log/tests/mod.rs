@@ -12,6 +12,7 @@ use crate::record::{BatchBuilder, BatchView, Compression, NewRecord};
 
 mod bounds;
 mod damage;
+mod retention;
 mod shares;
 mod space;
 mod truncation;

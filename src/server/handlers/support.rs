@@ -29,6 +29,26 @@ pub(super) const TOPIC_OPERATIONS: i32 =
 pub(super) const CLUSTER_OPERATIONS: i32 =
     1 << 5 | 1 << 7 | 1 << 8 | 1 << 9 | 1 << 10 | 1 << 11 | 1 << 12;
 
+/// Kafka's numbers for what has configs (`ConfigResource.Type`).
+pub(super) const TOPIC: i8 = 2;
+pub(super) const BROKER: i8 = 4;
+pub(super) const BROKER_LOGGER: i8 = 8;
+
+/// Only this node knows its own settings.
+///
+/// # Errors
+/// `InvalidRequest` when `name` is not the id of node `here`.
+pub(super) fn is_here(name: &str, here: i32) -> Result<(), (ErrorCode, String)> {
+    match name.parse::<i32>() {
+        Ok(id) if id == here => Ok(()),
+        Ok(id) => Err((
+            ErrorCode::InvalidRequest,
+            format!("this is broker {here}; ask broker {id} for its own settings"),
+        )),
+        Err(_) => Err((ErrorCode::InvalidRequest, format!("broker id '{name}' is not a number"))),
+    }
+}
+
 /// Carries a command out, or gives up waiting for it after `timeout_ms`. A
 /// command itself is never given up: its records may be on their way to disk.
 ///
