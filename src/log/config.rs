@@ -27,7 +27,7 @@ pub const SMALL_TAIL_BYTES: u64 = 64 * 1024;
 /// Partitions of one round that may bypass the journal: each costs a sync.
 pub const MAX_BYPASS_PER_ROUND: usize = 4;
 
-/// What a reserve of the needed size has beyond the journals and an eighth of
+/// What a reserve of the needed size has beyond the journals and a quarter of
 /// them: large appends under way, the first journal files of the next start,
 /// the checkpoint.
 pub const RESERVE_FIXED_BYTES: u64 = 32 << 20;
@@ -61,7 +61,7 @@ impl JournalConfig {
 /// Disk space that is kept for the day on which the disk is full.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ReserveSize {
-    /// As large as the journals are, an eighth more for indexes, and
+    /// As large as the journals are, a quarter more for indexes and last blocks, and
     /// [`RESERVE_FIXED_BYTES`].
     AsNeeded,
     /// So many bytes; 0 for none.

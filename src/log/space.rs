@@ -72,7 +72,7 @@ impl<E: Env> State<E> {
             ReserveSize::Fixed(bytes) => bytes,
             ReserveSize::AsNeeded => {
                 let journals: u64 = self.journals.iter().map(|j| j.total_bytes).sum();
-                (journals + more) / 8 * 9 + RESERVE_FIXED_BYTES
+                (journals + more) / 4 * 5 + RESERVE_FIXED_BYTES
             }
         };
         bytes.next_multiple_of(BLOCK)

@@ -280,3 +280,57 @@ fn short_descriptors_pass() {
         until_durable(&env, &set, log).await;
     });
 }
+
+/// Blocks of all files outside of the journals.
+fn blocks_outside(sim: &Sim) -> u64 {
+    let files = sim.files(NODE);
+    let outside = files.iter().filter(|(path, _)| !path.starts_with("/data/journal"));
+    outside.map(|(_, bytes)| (bytes.len() as u64).next_multiple_of(4096)).sum()
+}
+
+/// What a start writes to get everything out of the journals, which is all that
+/// a reclaim writes and each log's last block, stays within what the reserve
+/// has beyond its fixed part: a quarter more than the journals.
+#[test]
+fn emptying_the_journals_takes_no_more_than_the_reserve() {
+    for (logs, size, index_interval_bytes) in
+        [(1, 900, 4096), (1, 100_000, 4096), (16, 900, 4096), (30, 2_000, 1), (34, 65_600, 4096)]
+    {
+        let sim = Sim::new(1);
+        let env = sim.env();
+        let of = |i: usize| KnownLog {
+            log_id: LogId(100 + i as u64),
+            partition: PartitionIndex(i as i32),
+            config: LogConfig { index_interval_bytes, ..LogConfig::default() },
+            ..known(DurabilityClass::Disk)
+        };
+        let known: Vec<_> = (0..logs).map(of).collect();
+        // Nothing leaves the journal before the crash.
+        let settings = LogSetConfig { write_behind_bytes: 1 << 40, ..with_reserve(0) };
+        let mut sent = 0;
+        sim.run_until(async {
+            env.fs().create_dir_all(Path::new("/data")).await.unwrap();
+            env.fs().sync_dir(Path::new("/")).await.unwrap();
+            let start = LogSet::recover(env.clone(), settings.clone(), &known);
+            let (set, found) = start.await.unwrap();
+            for i in 0..2_300_000 / size {
+                let bytes = batch(&[(1, size)], Compression::None);
+                append(&env, &set, found[i % logs].handle, &bytes).await;
+                sent += bytes.len() as u64;
+            }
+            for log in &found {
+                until_durable(&env, &set, log.handle).await;
+            }
+        });
+        drop(env);
+        let (sim, _) = sim.crash(Crash::Power);
+        let env = sim.env();
+        let before = blocks_outside(&sim);
+        sim.run_until(async {
+            LogSet::recover(env.clone(), settings, &known).await.unwrap();
+        });
+        let taken = blocks_outside(&sim) - before;
+        assert!(taken >= sent, "{logs} logs, {size} bytes: {taken} for {sent} from the journals");
+        assert!(taken <= sent / 4 * 5, "{logs} logs, {size} bytes: {taken} for {sent}");
+    }
+}
