@@ -29,7 +29,10 @@ impl<E: Env> Shared<E> {
             return Ok(());
         }
         loop {
-            let Err(error @ Error::NoSpace { .. }) = self.close_logs().await else { break };
+            let error = match self.close_logs().await {
+                Err(error @ Error::NoSpace { .. }) => error,
+                other => return other.and_then(|()| self.check()),
+            };
             if !self.give_up_reserve(&error).await {
                 tracing::warn!(
                     "{error}: records stay in the journals, where the next start finds them"
@@ -37,7 +40,6 @@ impl<E: Env> Shared<E> {
                 return self.sync_page_cache_journal().await;
             }
         }
-        self.check()
     }
 
     async fn close_logs(self: &Rc<Self>) -> Result<()> {
@@ -134,7 +136,11 @@ impl<E: Env> Shared<E> {
         }
         self.write_behind(handle, true).await?;
         self.cut_file(handle).await?;
-        self.write_epochs(handle, sync).await?;
+        // Retention writes them too.
+        self.claim(handle).await?;
+        let written = self.write_epochs(handle, sync).await;
+        self.release(handle);
+        written?;
         if !sync {
             // Many at once: then little is left for when the floors rise.
             self.sync_to_floor(handle, class, false).await?;

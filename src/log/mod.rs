@@ -36,6 +36,7 @@ mod snapshots;
 mod sound;
 mod space;
 mod state;
+mod tails;
 mod timestamps;
 mod together;
 mod truncate;

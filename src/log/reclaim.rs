@@ -16,7 +16,6 @@ use super::checkpoint::{self, Checkpoint, Floor, LogEntry};
 use super::config::{DurabilityClass, SMALL_TAIL_BYTES};
 use super::error::{Error, FatalReason, Result};
 use super::journal::files::{self, NewFile};
-use super::journal::frame::{FrameHeader, FrameKind};
 use super::segment::tail::block_of;
 use super::set::LogHandle;
 use super::state::{Log, Shared, State};
@@ -29,7 +28,7 @@ use crate::model::planted::{Bug, armed};
 /// once.
 pub(crate) const SYNC_EACH_MAX: usize = 32;
 /// Pause before a cold procedure that lacked memory tries again.
-const RETRY: Duration = Duration::from_millis(1);
+pub(super) const RETRY: Duration = Duration::from_millis(1);
 
 /// What a background task does: two of them, because reclaim may have to wait
 /// for the room that a new file gives.
@@ -292,7 +291,7 @@ impl<E: Env> Shared<E> {
 
     /// Raises a log's floor, unless somebody has raised it further; `false` when
     /// it was truncated meanwhile, perhaps below it.
-    fn take_floor(&self, handle: LogHandle, floor: Floor, round: u32) -> Option<bool> {
+    pub(super) fn take_floor(&self, handle: LogHandle, floor: Floor, round: u32) -> Option<bool> {
         let mut state = self.state.borrow_mut();
         let log = state.log_mut(handle)?;
         let same = log.round == round;
@@ -342,55 +341,6 @@ impl<E: Env> Shared<E> {
         }
     }
 
-    /// Queues a `TAIL` frame: the log is its segment up to its floor, then the
-    /// frame's bytes. Nothing when nothing lies above the floor.
-    pub(crate) async fn queue_tail(self: &Rc<Self>, handle: LogHandle) -> Result<()> {
-        self.queue_tail_from(handle, Offset(i64::MAX)).await
-    }
-
-    /// As `queue_tail`, unless the floor has passed `end`: a log that is
-    /// written to meanwhile needs no copy of what later files hold.
-    async fn queue_tail_from(self: &Rc<Self>, handle: LogHandle, end: Offset) -> Result<()> {
-        loop {
-            self.journaled(handle).await?;
-            let (floor, in_memory, rises) = {
-                let state = self.state.borrow();
-                let log = state.log(handle).ok_or(Error::Gone)?;
-                if end <= log.floor.boundary() {
-                    return Ok(());
-                }
-                let large = log.above_floor().is_none_or(|n| n > SMALL_TAIL_BYTES);
-                let rises = log.has_rolled() || large && log.may_rise();
-                (log.floor, log.active().head().max(log.floor.pos), rises)
-            };
-            if rises {
-                // It grew meanwhile: its floor has to rise, not its tail.
-                self.write_behind(handle, false).await?;
-                let class = self.class_of(handle)?;
-                let (floor, round) = self.sync_to_floor(handle, class, true).await?;
-                self.take_floor(handle, floor, round);
-                continue;
-            }
-            let base = Offset(floor.segment);
-            let beginning = if in_memory > floor.pos {
-                let upkeep = &self.config.pools.upkeep;
-                self.read_range(upkeep, handle, base, floor.pos, in_memory).await?
-            } else {
-                Default::default()
-            };
-            match self.try_tail(handle, floor, in_memory, &beginning) {
-                Tail::Queued => return Ok(()),
-                Tail::Changed => {}
-                Tail::Full => {
-                    let class = self.class_of(handle)?;
-                    self.submit(class);
-                    self.env.sleep(RETRY).await;
-                    self.check()?;
-                }
-            }
-        }
-    }
-
     /// Makes a segment and its indexes ready to be trusted up to a floor.
     async fn sync_below(&self, handle: LogHandle, floor: &Floor, sync: bool) -> Result<()> {
         self.claim(handle).await?;
@@ -414,81 +364,8 @@ impl<E: Env> Shared<E> {
         indexes.and(bytes)
     }
 
-    fn class_of(&self, handle: LogHandle) -> Result<DurabilityClass> {
+    pub(super) fn class_of(&self, handle: LogHandle) -> Result<DurabilityClass> {
         self.state.borrow().log(handle).map(Log::class).ok_or(Error::Gone)
-    }
-
-    fn try_tail(
-        &self,
-        handle: LogHandle,
-        floor: Floor,
-        in_memory: u64,
-        beginning: &super::Slices,
-    ) -> Tail {
-        let mut pieces = beginning.clone();
-        let (header, log_class) = {
-            let state = self.state.borrow();
-            let Some(log) = state.log(handle) else { return Tail::Changed };
-            let segment = log.active();
-            let same = log.floor == floor
-                && segment.base.0 == floor.segment
-                && segment.head() <= in_memory
-                && segment.end_pos >= in_memory
-                && log.is_journaled()
-                && !log.truncating;
-            if !same {
-                return Tail::Changed;
-            }
-            if segment.end_pos <= floor.pos {
-                return Tail::Queued;
-            }
-            segment.slices(in_memory, segment.end_pos, &mut pieces);
-            let epoch = log.epochs.latest().map_or(crate::model::LeaderEpoch::NONE, |e| e.epoch);
-            let header = FrameHeader {
-                base_offset: Offset(floor.boundary_offset),
-                end_offset: segment.end_offset,
-                segment: segment.base,
-                position: floor.pos,
-                aux: floor.boundary_pos,
-                ..FrameHeader::bare(FrameKind::Tail, log.known.log_id, epoch)
-            };
-            (header, log.class())
-        };
-        let parts: Vec<&[u8]> = pieces.iter().map(|p| &**p).collect();
-        {
-            // Others' appends are not to wait behind the tails of thousands.
-            let journal = &self.state.borrow().journals[log_class.index()];
-            if journal.is_crowded() && !journal.stalled {
-                return Tail::Full;
-            }
-        }
-        let queued = if armed(Bug::TailSplitInTwo) {
-            self.split_tail(handle, header, &parts)
-        } else {
-            self.queue_frame(handle, header, &parts).map(|_| ())
-        };
-        if queued.is_ok() { Tail::Queued } else { Tail::Full }
-    }
-
-    /// The planted bug: a reset, and the bytes in a group of their own.
-    fn split_tail(
-        &self,
-        handle: LogHandle,
-        header: FrameHeader,
-        parts: &[&[u8]],
-    ) -> std::result::Result<(), super::AppendError> {
-        let reset = FrameHeader {
-            end_offset: header.base_offset,
-            position: header.aux,
-            aux: 0,
-            ..FrameHeader { kind: FrameKind::Reset, ..header }
-        };
-        self.queue_frame(handle, reset, &[])?;
-        {
-            let mut state = self.state.borrow_mut();
-            state.journals.iter_mut().for_each(|j| j.split());
-        }
-        self.queue_frame(handle, header, parts).map(|_| ())
     }
 
     /// Writes the checkpoint of this shard, one at a time.
@@ -552,12 +429,6 @@ impl<E: Env> Shared<E> {
     }
 }
 
-enum Tail {
-    Queued,
-    Changed,
-    Full,
-}
-
 impl<E: Env> State<E> {
     fn running(&mut self, duty: Duty) -> &mut bool {
         match duty {
@@ -583,12 +454,12 @@ impl Log {
     }
 
     /// Whether a segment has ended above the floor.
-    fn has_rolled(&self) -> bool {
+    pub(super) fn has_rolled(&self) -> bool {
         self.open.len() > 1 || self.active().base.0 != self.floor.segment
     }
 
     /// Whether a whole block above the floor is committed.
-    fn may_rise(&self) -> bool {
+    pub(super) fn may_rise(&self) -> bool {
         let active = self.active();
         block_of(active.position_below(self.high_watermark, 0)) > self.floor.pos
     }

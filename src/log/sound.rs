@@ -1,7 +1,7 @@
 //! Whether what a segment's file gives is what was written to it. Batches are
 //! found by an index entry that they confirm and by headers that chain, and
 //! are answered only when offset, leader epoch and checksum are right. Damage
-//! costs the batches up to the next index entry and nothing else, and its
+//! costs the batches up to the next index entry's and nothing else, and its
 //! error names file, position and offset.
 
 use std::rc::Rc;

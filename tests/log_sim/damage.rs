@@ -28,8 +28,8 @@ pub(crate) struct Damage {
     hurt: Vec<(u64, i64)>,
     /// End of the last of them.
     hurt_end: i64,
-    /// From the first of them to the next index entry: there a reader may be
-    /// told of damage.
+    /// From the first of them to the next index entry, which names the last
+    /// offset of its batch: there a reader may be told of damage.
     isolated: Range<i64>,
 }
 
@@ -168,7 +168,6 @@ fn damage(
         .filter(|(at, b)| *at < range.end && range.start < at + b.bytes.len() as u64)
         .collect();
     let (last_at, last) = hurt[hurt.len() - 1];
-    // Entries are of batches by position.
     let index = files.get(&segment.with_extension("index")).map_or(&[][..], |f| &f[..]);
     let next = index
         .as_chunks::<8>()
@@ -177,7 +176,7 @@ fn damage(
         .map(|e| u64::from(u32::from_be_bytes([e[4], e[5], e[6], e[7]])))
         .find(|position| position > last_at && *position < len);
     let until = next.map_or(end, |position| {
-        batches.iter().find(|(at, _)| *at == position).map_or(end, |(_, b)| b.base)
+        batches.iter().find(|(at, _)| *at == position).map_or(end, |(_, b)| b.end)
     });
     Damage {
         flip: flips.then_some((path, pos, bit)),

@@ -174,8 +174,11 @@ fn a_deletion_does_not_wait_for_space() {
             until_durable(&env, &set, log).await;
             leave(&sim, 0);
             try_append(&set, log, 300_000).unwrap();
+            eprintln!("A {seed}");
             until(&env, || !set.has_space()).await;
+            eprintln!("B");
             set.delete(log).await.unwrap();
+            eprintln!("C");
             until(&env, || len_of(&sim, "/data/events-3/partition.metadata").is_none()).await;
             // It waited for nothing else, so there is nothing left to refuse for.
             until(&env, || set.has_space()).await;

@@ -98,14 +98,12 @@ fn truncations_end_while_the_journal_is_at_its_cap() {
         let sim = Sim::new(seed);
         let env = sim.env();
         comes_to_rest(&sim, seed, async {
-            let (set, handles) = start_all(&env, tight(2), 24).await;
+            let (set, handles) = start_all(&env, tight(2), 12).await;
             let done = Rc::new(std::cell::Cell::new(0));
             for round in 0..3i32 {
                 for &handle in &handles[1..] {
-                    while !try_append(&set, handle, 300_000) || !try_append(&set, handle, 500) {
-                        set.flush();
-                        env.sleep(std::time::Duration::from_millis(1)).await;
-                    }
+                    append_only(&env, &set, handle, 300_000).await;
+                    append_only(&env, &set, handle, 500).await;
                 }
                 while try_append(&set, handles[0], 900) {}
                 for &handle in &handles[1..] {
@@ -117,7 +115,7 @@ fn truncations_end_while_the_journal_is_at_its_cap() {
                     };
                     env.spawn(cut).detach();
                 }
-                while done.get() < 23 * (round + 1) {
+                while done.get() < 11 * (round + 1) {
                     try_append(&set, handles[0], 900);
                     set.flush();
                     // Only the first log commits.
@@ -139,13 +137,13 @@ fn reclaim_gets_more_room_than_is_left() {
         let sim = Sim::new(seed);
         let env = sim.env();
         comes_to_rest(&sim, seed, async {
-            let (set, handles) = start_all(&env, tight(3), 40).await;
+            let (set, handles) = start_all(&env, tight(3), 21).await;
             for _ in 0..12 {
                 for &handle in &handles[1..] {
                     append_only(&env, &set, handle, 4_000).await;
                 }
             }
-            for _ in 0..4000 {
+            for _ in 0..2500 {
                 while !try_append(&set, handles[0], 900) {
                     set.flush();
                     let durable = set.bounds(handles[0]).unwrap().1;
@@ -156,7 +154,7 @@ fn reclaim_gets_more_room_than_is_left() {
             for &handle in &handles {
                 until_durable(&env, &set, handle).await;
             }
-            for _ in 0..4000 {
+            for _ in 0..2500 {
                 append(&env, &set, handles[0], &batch(&[(1, 900)], Compression::None)).await;
             }
             until_durable(&env, &set, handles[0]).await;
