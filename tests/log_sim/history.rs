@@ -308,7 +308,7 @@ async fn act(shard: &Rc<Shard>) {
         return;
     };
     match shared.below(100) {
-        0..50 => {
+        0..56 => {
             for _ in 0..1 + shared.below(4) {
                 if !shard.produce(id) {
                     shard.signal.raise();
@@ -321,9 +321,9 @@ async fn act(shard: &Rc<Shard>) {
                 truncate(shard, id).await;
             }
         }
-        50..60 => shard.read_somewhere(id).await,
-        60..68 => truncate(shard, id).await,
-        68..72 => retention::delete_records(shard, id).await,
+        56..63 => shard.read_somewhere(id).await,
+        63..70 => truncate(shard, id).await,
+        70..72 => retention::delete_records(shard, id).await,
         72..80 => shard.resend(id),
         80..84 => shard.check_lookups(id, 1).await,
         84..86 => shard.delete(id, handle).await,
@@ -337,7 +337,7 @@ async fn act(shard: &Rc<Shard>) {
             let long = 1 + shared.below(2000);
             shard.env.sleep(Duration::from_millis(long)).await;
         }
-        91..94 => retention::enforce(shard).await,
+        91..93 => retention::enforce(shard).await,
         _ => {}
     }
     shard.signal.raise();

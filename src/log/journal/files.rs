@@ -147,7 +147,7 @@ async fn make_at<E: Env>(
             PrewriteError::Io(e) => failed(e),
         })?;
         let synced = file.sync_data().await;
-        synced.map_err(|e| Error::write(FatalReason::Sync, &path, e))?;
+        synced.map_err(|e| Error::write(FatalReason::Sync, path, e))?;
         drop(file);
         let mode = if armed(Bug::NoJournalSync) { OpenMode::DIRECT } else { OpenMode::DIRECT_SYNC };
         fs.open(path, mode).await.map_err(failed)?
