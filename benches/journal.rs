@@ -41,8 +41,12 @@ fn batch(size: usize) -> Vec<u8> {
 
 async fn open(runtime: &Runtime, dir: PathBuf, class: DurabilityClass) -> (Set, LogHandle) {
     let pool = |name, mib: usize| Pool::new(name, mib << 20).unwrap();
-    let pools =
-        LogPools { tail: pool("tail", 64), journal: pool("journal", 8), cold: pool("cold", 32) };
+    let pools = LogPools {
+        tail: pool("tail", 64),
+        journal: pool("journal", 8),
+        cold: pool("cold", 32),
+        upkeep: pool("upkeep", 8),
+    };
     let known = KnownLog {
         log_id: LogId(1),
         topic: Arc::from("bench"),

@@ -5,6 +5,8 @@
 mod admin;
 #[path = "broker/advertised.rs"]
 mod advertised;
+#[path = "broker/alter_configs.rs"]
+mod alter_configs;
 #[allow(dead_code, unreachable_pub, reason = "each test binary uses a part of it")]
 mod common;
 #[path = "broker/connection.rs"]
@@ -22,8 +24,12 @@ mod produce;
 mod random;
 #[path = "broker/requests.rs"]
 mod requests;
+#[path = "broker/retention.rs"]
+mod retention;
 #[allow(dead_code, reason = "each test binary uses a part of it")]
 #[path = "wire/schema.rs"]
 mod schema;
 #[path = "broker/startup.rs"]
 mod startup;
+#[path = "broker/torn.rs"]
+mod torn;

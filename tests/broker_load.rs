@@ -6,6 +6,8 @@
 
 #[allow(dead_code, reason = "each test binary uses a part of it")]
 mod common;
+#[path = "broker_load/descriptors.rs"]
+mod descriptors;
 #[path = "broker_load/figures.rs"]
 mod figures;
 #[path = "broker_load/flood.rs"]

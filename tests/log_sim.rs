@@ -23,6 +23,8 @@ mod history;
 mod model;
 #[path = "log_sim/plan.rs"]
 mod plan;
+#[path = "log_sim/retention.rs"]
+mod retention;
 #[path = "log_sim/runner.rs"]
 mod runner;
 #[path = "log_sim/verify.rs"]
@@ -67,4 +69,6 @@ planted! {
     finds_acknowledgements_out_of_order: AcknowledgementsOutOfOrder within 300;
     finds_high_watermark_past_durable: HighWatermarkPastDurable within 200;
     finds_producer_state_not_rolled_back: ProducerStateNotRolledBack within 200;
+    finds_log_start_not_persisted: LogStartNotPersisted within 200;
+    finds_segments_dropped_before_checkpoint: SegmentsDroppedBeforeCheckpoint within 300;
 }

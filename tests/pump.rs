@@ -2,6 +2,8 @@
 //! order, fairness by counts, limits, idleness, stop.
 #![allow(clippy::disallowed_methods, missing_docs, clippy::print_stdout)]
 
+#[path = "pump/connections.rs"]
+mod connections;
 #[path = "pump/scripted.rs"]
 mod scripted;
 
@@ -36,6 +38,45 @@ fn c4_answers_keep_the_order_of_requests_however_they_are_decided() {
         assert_eq!(read_frame(&mut stream)[1..], i.to_be_bytes(), "answer {i}");
     }
     writing.join().unwrap();
+    shard.stop();
+}
+
+#[test]
+fn c4_a_request_that_is_shown_again_holds_up_its_own_connection_only() {
+    let shard = Shard::start(Limits::default());
+    let (mut stream, mut other) = (connect(&shard), connect(&shard));
+    for size in [0, 100_000] {
+        let partly = [&[b'q', 200][..], &vec![7; size]].concat();
+        let sent = [&b"e1"[..], b"l2", &partly, b"e4", b"h5", &partly];
+        let frames: Vec<u8> = sent.iter().flat_map(|body| frame(body)).collect();
+        stream.write_all(&frames).unwrap();
+        other.write_all(&frame(b"eother")).unwrap();
+        assert_eq!(read_frame(&mut other), b"eother");
+        for body in sent {
+            assert!(read_frame(&mut stream) == body, "in order");
+        }
+    }
+    assert_eq!(shard.pools.receive.used(), shard.receive_idle, "frames give their memory back");
+    shard.stop();
+}
+
+#[test]
+fn c3_answers_to_what_came_before_leave_before_a_connection_ends() {
+    let shard = Shard::start(Limits::default());
+    // A frame nobody understands, one that cannot be, one that fails later on.
+    for broken in [frame(b"?"), vec![0xff; 4], frame(&[b'q', 51])] {
+        let mut stream = connect(&shard);
+        let before: [&[u8]; 5] = [b"l1", b"e2", b"l3", b"l4", b"e5"];
+        let before: Vec<u8> = before.iter().flat_map(|body| frame(body)).collect();
+        let after = frame(b"e6").repeat(1000);
+        stream.write_all(&[before, broken, after].concat()).unwrap();
+        for number in b"12345" {
+            assert_eq!(read_frame(&mut stream)[1], *number);
+        }
+        // A reset is an end too: what came after was never read.
+        let end = stream.read(&mut [0; 1]);
+        assert!(!matches!(end, Ok(1..)), "{end:?}");
+    }
     shard.stop();
 }
 

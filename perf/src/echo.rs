@@ -13,7 +13,7 @@ use crate::{Result, process};
 const ANSWER_BYTES: usize = 66;
 
 /// Bytes of a connection's receive buffer.
-const BUFFER_BYTES: usize = 128 << 10;
+pub(crate) const BUFFER_BYTES: usize = 128 << 10;
 
 /// What the line on standard output starts with.
 pub(crate) const READY: &str = "millstream-perf echo: ";

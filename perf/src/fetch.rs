@@ -29,7 +29,7 @@ const BATCH_PREFIX: usize = 12;
 pub(crate) fn run(options: &Fetch) -> Result<Report> {
     process::pin(options.target.pin)?;
     let mut plain = Plain::connect(options.target.broker)?;
-    let topic = plain.topic(&options.target.topic, options.partitions)?;
+    let topic = plain.topic(&options.target.topic, options.partitions, &[])?;
     let ends = plain.ends(&topic, options.partitions)?;
     if ends.iter().all(|end| *end == 0) {
         return Err(format!("topic {} has no records to read", topic.name).into());

@@ -17,6 +17,7 @@ mod poll;
 mod process;
 mod produce;
 mod report;
+mod send;
 mod stream;
 mod template;
 
@@ -34,10 +35,17 @@ type Result<T> = std::result::Result<T, Error>;
 
 fn main() -> ExitCode {
     let outcome = match Options::parse().command {
-        Command::Produce(options) => produce::run(&options).map(|report| println!("{report}")),
-        Command::Fetch(options) => fetch::run(&options).map(|report| println!("{report}")),
+        Command::Produce(options) => {
+            produce::run(&options).map(|report| report.print(options.json))
+        }
+        Command::Fetch(options) => {
+            let run = if options.bare { send::read } else { fetch::run };
+            run(&options).map(|report| report.print(options.json))
+        }
         Command::Echo(options) => echo::run(&options),
+        Command::Send(options) => send::run(&options),
         Command::Idle(options) => idle::run(&options),
+        Command::Delete(target) => plain::delete(&target),
         Command::Measure(options) => measure::run(&options),
     };
     match outcome {

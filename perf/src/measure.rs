@@ -183,6 +183,7 @@ impl Bench<'_> {
             connections: case.connections,
             in_flight: case.in_flight,
             partitions: case.partitions,
+            topic_config: Vec::new(),
             records_per_batch: case.records,
             record_bytes: case.record_bytes,
             acks: -1,
@@ -190,6 +191,7 @@ impl Bench<'_> {
             warmup: 1.0,
             requests: None,
             echo,
+            json: false,
         }
     }
 
@@ -222,6 +224,8 @@ impl Bench<'_> {
             max_bytes: 8 << 20,
             seconds: self.options.seconds,
             verify: false,
+            bare: false,
+            json: false,
         })?;
         server.stop()?;
         remove(&self.data_dir)?;

@@ -33,8 +33,14 @@ pub(crate) enum Command {
     ///
     /// One blocking thread per connection: the price of the sockets alone, to compare with.
     Echo(Echo),
+    /// Serve `fetch --bare`: read frames, answer each with record bytes from memory.
+    ///
+    /// One blocking thread per connection: the price of the sends alone, to compare with.
+    Send(Send),
     /// Open idle connections and say what they cost the broker.
     Idle(Idle),
+    /// Delete the topic.
+    Delete(Target),
     /// Run the standard set that docs/performance.md quotes.
     ///
     /// Starts the broker itself, pinned to --broker-core, and the load on --load-core; every
@@ -72,6 +78,9 @@ pub(crate) struct Produce {
     /// Partitions; each connection goes round all of them.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(i32).range(1..))]
     pub(crate) partitions: i32,
+    /// A config of the topic, should it be created; may be repeated.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = key_and_value)]
+    pub(crate) topic_config: Vec<(String, String)>,
     /// Records of one request.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) records_per_batch: u32,
@@ -94,6 +103,15 @@ pub(crate) struct Produce {
     /// The target is `millstream-perf echo`: no topic, no offsets.
     #[arg(long)]
     pub(crate) echo: bool,
+    /// Print one line of JSON instead of text.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Splits at the first `=`.
+fn key_and_value(text: &str) -> Result<(String, String), String> {
+    let (key, value) = text.split_once('=').ok_or("it has no `=`")?;
+    Ok((key.into(), value.into()))
 }
 
 #[derive(Args, Clone, Debug)]
@@ -118,6 +136,12 @@ pub(crate) struct Fetch {
     /// Verify the checksum of every batch as well.
     #[arg(long)]
     pub(crate) verify: bool,
+    /// The server is `send`, which knows no topics: its answers are counted, not read.
+    #[arg(long, conflicts_with = "verify")]
+    pub(crate) bare: bool,
+    /// Print one line of JSON instead of text.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Args, Clone, Debug)]
@@ -128,6 +152,25 @@ pub(crate) struct Echo {
     /// Core to pin the server to.
     #[arg(long, value_name = "CORE")]
     pub(crate) pin: Option<usize>,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Send {
+    /// Address to serve; port 0 asks the kernel for one, which is printed.
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:9095")]
+    pub(crate) listen: SocketAddr,
+    /// Core to pin the server to.
+    #[arg(long, value_name = "CORE")]
+    pub(crate) pin: Option<usize>,
+    /// Record bytes of each answer.
+    #[arg(long, default_value_t = 1 << 20)]
+    pub(crate) answer_bytes: usize,
+    /// Most bytes of one send.
+    #[arg(long, default_value_t = 1 << 20)]
+    pub(crate) send_bytes: usize,
+    /// Bytes of memory that the answers go round: as many as the broker would read.
+    #[arg(long, default_value_t = 115_000_000)]
+    pub(crate) data_bytes: usize,
 }
 
 #[derive(Args, Clone, Debug)]
@@ -182,5 +225,12 @@ mod tests {
         assert!(matches!(options.command, Command::Produce(Produce { acks: -1, .. })));
         assert!(Options::try_parse_from(["perf", "produce", "--acks", "2"]).is_err());
         assert!(Options::try_parse_from(["perf", "produce", "--connections", "0"]).is_err());
+        let given = ["perf", "produce", "--topic-config", "a=b=c", "--topic-config", "d="];
+        let Command::Produce(produce) = Options::try_parse_from(given).unwrap().command else {
+            panic!("it is a produce")
+        };
+        let want = [("a".to_string(), "b=c".to_string()), ("d".to_string(), String::new())];
+        assert_eq!(produce.topic_config, want);
+        assert!(Options::try_parse_from(["perf", "produce", "--topic-config", "a"]).is_err());
     }
 }

@@ -2,10 +2,13 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use millstream::wire::frame::write_request;
-use millstream::wire::generated::create_topics::{CreatableTopic, CreateTopicsRequest};
+use millstream::wire::generated::create_topics::{
+    CreatableTopic, CreatableTopicConfig, CreateTopicsRequest,
+};
+use millstream::wire::generated::delete_topics::{DeleteTopicState, DeleteTopicsRequest};
 use millstream::wire::generated::list_offsets::{
     ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic,
 };
@@ -13,6 +16,7 @@ use millstream::wire::generated::metadata::{MetadataRequest, MetadataRequestTopi
 use millstream::wire::{Message as _, Reader, Request, ResponseHeader};
 
 use crate::Result;
+use crate::options::Target;
 
 /// What the load calls itself.
 pub(crate) const CLIENT_ID: &str = "millstream-perf";
@@ -21,10 +25,16 @@ pub(crate) const CLIENT_ID: &str = "millstream-perf";
 pub(crate) const ANSWER_MAX: Duration = Duration::from_secs(30);
 
 const CREATE_TOPICS_VERSION: i16 = 7;
+const DELETE_TOPICS_VERSION: i16 = 6;
 const METADATA_VERSION: i16 = 12;
 const LIST_OFFSETS_VERSION: i16 = 7;
 /// Kafka's number for a topic that is there already.
 const TOPIC_ALREADY_EXISTS: i16 = 36;
+/// Kafka's numbers for a partition that is not there yet: unknown topic or
+/// partition, no leader, not the leader, unknown topic id.
+const NOT_YET: [i16; 4] = [3, 5, 6, 100];
+/// Wait before a partition is asked for again.
+const AGAIN_AFTER: Duration = Duration::from_millis(20);
 /// Asks ListOffsets for the end.
 const LATEST: i64 = -1;
 
@@ -71,12 +81,22 @@ impl Plain {
         Ok(R::Response::decode(reader, version)?)
     }
 
-    /// Finds a topic, or creates it with `partitions` partitions.
-    pub(crate) fn topic(&mut self, name: &str, partitions: i32) -> Result<Topic> {
+    /// Finds a topic, or creates it with `partitions` partitions and `configs`.
+    pub(crate) fn topic(
+        &mut self,
+        name: &str,
+        partitions: i32,
+        configs: &[(String, String)],
+    ) -> Result<Topic> {
+        let configs = configs.iter().map(|(key, value)| CreatableTopicConfig {
+            name: key.clone(),
+            value: Some(value.clone()),
+        });
         let wanted = CreatableTopic {
             name: name.into(),
             num_partitions: partitions,
             replication_factor: -1,
+            configs: configs.collect(),
             ..Default::default()
         };
         let request =
@@ -102,8 +122,29 @@ impl Plain {
         Ok(Topic { name: name.into(), id: found.topic_id })
     }
 
-    /// End offset of each partition from 0.
+    /// End offset of each partition from 0. A topic that was just created may
+    /// not have led partitions yet: it waits for them.
     pub(crate) fn ends(&mut self, topic: &Topic, partitions: i32) -> Result<Vec<i64>> {
+        let until = Instant::now() + ANSWER_MAX;
+        loop {
+            match self.try_ends(topic, partitions)? {
+                Ok(ends) => return Ok(ends),
+                Err(code) if NOT_YET.contains(&code) && Instant::now() < until => {
+                    std::thread::sleep(AGAIN_AFTER);
+                }
+                Err(code) => {
+                    return Err(format!("ListOffsets of {}: error {code}", topic.name).into());
+                }
+            }
+        }
+    }
+
+    /// The ends, or the error code of the first partition that has one.
+    fn try_ends(
+        &mut self,
+        topic: &Topic,
+        partitions: i32,
+    ) -> Result<std::result::Result<Vec<i64>, i16>> {
         let asked = (0..partitions).map(|index| ListOffsetsPartition {
             partition_index: index,
             current_leader_epoch: -1,
@@ -116,11 +157,27 @@ impl Plain {
         let mut ends = vec![-1; usize::try_from(partitions)?];
         for partition in answer.topics.iter().flat_map(|t| &t.partitions) {
             if partition.error_code != 0 {
-                return Err(format!("ListOffsets: {partition:?}").into());
+                return Ok(Err(partition.error_code));
             }
             ends[usize::try_from(partition.partition_index)?] = partition.offset;
         }
-        Ok(ends)
+        Ok(Ok(ends))
+    }
+}
+
+/// Deletes a topic.
+///
+/// # Errors
+/// When the broker refuses, or has no such topic.
+pub(crate) fn delete(target: &Target) -> Result<()> {
+    let state = DeleteTopicState { name: Some(target.topic.clone()), ..Default::default() };
+    let request =
+        DeleteTopicsRequest { topics: vec![state], timeout_ms: 30_000, ..Default::default() };
+    let answer = Plain::connect(target.broker)?.ask(DELETE_TOPICS_VERSION, &request)?;
+    match answer.responses.first().map(|response| response.error_code) {
+        Some(0) => Ok(()),
+        Some(code) => Err(format!("deleting {}: error {code}", target.topic).into()),
+        None => Err("DeleteTopics answered nothing".into()),
     }
 }
 

@@ -44,7 +44,7 @@ pub(crate) fn run(options: &Produce) -> Result<Report> {
     let mut before = Vec::new();
     if !options.echo {
         let mut connection = Plain::connect(target.broker)?;
-        topic = connection.topic(&target.topic, options.partitions)?;
+        topic = connection.topic(&target.topic, options.partitions, &options.topic_config)?;
         before = connection.ends(&topic, options.partitions)?;
         plain = Some(connection);
     }

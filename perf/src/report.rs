@@ -81,6 +81,31 @@ pub(crate) struct Report {
 }
 
 impl Report {
+    /// Prints it, as text or as one line of JSON.
+    pub(crate) fn print(&self, json: bool) {
+        if json { println!("{}", self.json()) } else { println!("{self}") }
+    }
+
+    /// One line with what the text says, in base units, for scripts. Without
+    /// a server's process id, `server_cpu_s` is null.
+    fn json(&self) -> String {
+        let server = self.cpu.server.map_or("null".into(), |cpu| cpu.as_secs_f64().to_string());
+        let us = |percent| self.latencies.us(percent);
+        format!(
+            "{{\"requests\":{},\"records\":{},\"bytes\":{},\"seconds\":{},\"server_cpu_s\":{server},\
+             \"load_cpu_s\":{},\"p50_us\":{},\"p99_us\":{},\"p999_us\":{},\"checked\":{:?}}}",
+            self.requests,
+            self.records,
+            self.bytes,
+            self.elapsed.as_secs_f64(),
+            self.cpu.load.as_secs_f64(),
+            us(50.0),
+            us(99.0),
+            us(99.9),
+            self.checked,
+        )
+    }
+
     /// A count per second.
     pub(crate) fn per_second(&self, count: u64) -> f64 {
         count as f64 / self.elapsed.as_secs_f64()
@@ -168,6 +193,12 @@ mod tests {
         for part in ["500 requests/s", "50 % of a core", "5000 records per CPU", "load: 25 %"] {
             assert!(text.contains(part), "{part} in {text}");
         }
+        assert_eq!(
+            report.json(),
+            "{\"requests\":1000,\"records\":5000,\"bytes\":2000000,\"seconds\":2,\
+             \"server_cpu_s\":1,\"load_cpu_s\":0.5,\"p50_us\":500.223,\"p99_us\":991.231,\
+             \"p999_us\":1000.447,\"checked\":\"nothing\"}"
+        );
         let earlier = Cpu { server: Some(Duration::from_millis(400)), load: Duration::ZERO };
         assert_eq!(cpu.since(earlier).server, Some(Duration::from_millis(600)));
     }

@@ -7,7 +7,6 @@
 use std::net::SocketAddr;
 use std::path::Path;
 
-use crate::model::DurabilityClass;
 use crate::model::config::{BrokerConfig, Key, Status};
 
 use super::{Advertised, Settings, StartError};
@@ -105,11 +104,7 @@ pub(super) fn load(settings: &Settings) -> Result<BrokerConfig, StartError> {
 /// What has a flag of its own, except addresses: those are known once bound.
 fn set_flags(config: &mut BrokerConfig, settings: &Settings) -> Result<(), StartError> {
     if let Some(class) = settings.durability {
-        let class = match class {
-            DurabilityClass::Disk => "disk",
-            DurabilityClass::Os => "os",
-        };
-        set(config, DURABILITY_KEY, class, "--durability")?;
+        set(config, DURABILITY_KEY, class.name(), "--durability")?;
     }
     set(config, "log.dirs", &settings.data_dir.display().to_string(), "--data-dir")?;
     set(config, "millstream.memory", &settings.memory_bytes.to_string(), "--memory")?;

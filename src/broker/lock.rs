@@ -2,7 +2,7 @@
 //! else in the directory is opened and held until the process ends.
 
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use super::StartError;
@@ -47,13 +47,27 @@ impl DirLock {
             }
             Err(TryLockError::Error(error)) => return Err(fault("lock", path, error)),
         }
-        let written = file
-            .set_len(0)
-            .and_then(|()| file.seek(SeekFrom::Start(0)))
-            .and_then(|_| writeln!(file, "{}", std::process::id()));
-        written.map_err(|e| fault("write the lock file", path, e))?;
+        match write_holder(&mut file) {
+            Ok(()) => {}
+            // The lock holds all the same.
+            Err(e) if is_full(&e) => tracing::warn!("{} lacks the process id: {e}", path.display()),
+            Err(e) => return Err(fault("write the lock file", path, e)),
+        }
         Ok(Self { _file: file })
     }
+}
+
+/// Puts our process id over the one before: on a full disk the file keeps the
+/// block that it has.
+fn write_holder(file: &mut File) -> std::io::Result<()> {
+    let text = format!("{}\n", std::process::id());
+    file.seek(SeekFrom::Start(0))?;
+    file.write_all(text.as_bytes())?;
+    file.set_len(text.len() as u64)
+}
+
+fn is_full(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
 }
 
 #[cfg(test)]

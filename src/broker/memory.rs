@@ -18,6 +18,8 @@ pub(super) struct Pools {
     pub(super) send: Pool,
     /// Reads from disk.
     pub(super) cold: Pool,
+    /// Housekeeping of the logs, which readers cannot starve.
+    pub(super) upkeep: Pool,
     /// For frames that cannot grow in the receive pool.
     pub(super) frames: Pool,
 }
@@ -25,6 +27,11 @@ pub(super) struct Pools {
 /// Least memory per shard, in bytes: what the ring takes, and room for frames
 /// with a batch of the default `max.message.bytes` in each of them.
 pub(super) const MEMORY_MIN_BYTES: usize = 64 << 20;
+
+/// Of the share for reads from disk, this part is for housekeeping instead, and
+/// no more than so many bytes: it reads and writes a few MiB at a time.
+const UPKEEP_PART: usize = 6;
+const UPKEEP_MAX_BYTES: usize = 8 << 20;
 
 /// Sixteenths of the budget, by pool.
 const RECEIVE: usize = 5;
@@ -56,13 +63,16 @@ impl Pools {
                 ring.pool_bytes()
             )));
         }
+        let cold = budget / 16 * COLD;
+        let upkeep = (cold / UPKEEP_PART).min(UPKEEP_MAX_BYTES);
         Ok(Self {
             receive: pool("receive", received - reserve)?,
             frames: pool("frames", reserve)?,
             tail: pool("tail", budget / 16 * TAIL)?,
             journal: pool("journal", budget / 16 * JOURNAL)?,
             send: pool("send", budget / 16 * SEND)?,
-            cold: pool("cold", budget / 16 * COLD)?,
+            cold: pool("cold", cold - upkeep)?,
+            upkeep: pool("upkeep", upkeep)?,
         })
     }
 
@@ -77,8 +87,9 @@ impl Pools {
     }
 
     /// Every pool, for reports.
-    pub(super) fn all(&self) -> [&Pool; 6] {
-        [&self.receive, &self.frames, &self.tail, &self.journal, &self.send, &self.cold]
+    pub(super) fn all(&self) -> [&Pool; 7] {
+        let Self { receive, tail, journal, send, cold, upkeep, frames } = self;
+        [receive, frames, tail, journal, send, cold, upkeep]
     }
 }
 
@@ -94,7 +105,8 @@ mod tests {
         assert!(pools.receive.take(1 << 20).is_some());
         assert!(pools.frames.take(pools.frame_max()).is_some());
         let all: usize = pools.all().iter().map(|pool| pool.limit()).sum();
-        assert!(all <= MEMORY_MIN_BYTES + 6 * 4096, "{all} bytes");
+        assert!(all <= MEMORY_MIN_BYTES + 7 * 4096, "{all} bytes");
+        assert!(pools.upkeep.limit() >= 2 << 20, "a window of a segment, and more");
         assert!(pools.frame_max() > 2 << 20, "{} bytes", pools.frame_max());
         let small = Pools::reserve(32 << 20, &ring).unwrap_err().to_string();
         assert!(small.contains("raise --memory"), "{small}");

@@ -2,6 +2,7 @@
 //! told to stop.
 
 mod configuration;
+mod connections;
 mod error;
 mod listeners;
 mod lock;

@@ -14,14 +14,11 @@ use crate::shard::runtime::{RuntimeConfig, launch};
 use crate::shard::watchdog::Watchdog;
 use crate::shard::{Fatal, FatalReason, Stopper};
 
+use super::connections::{DESCRIPTORS_MIN, Descriptors};
 use super::lock::DirLock;
 use super::memory::Pools;
 use super::shard_main::{self, Part};
-use super::{Advertised, Settings, StartError, configuration, listeners};
-
-/// Descriptors that a broker needs beyond its connections: files of logs,
-/// rings, eventfds.
-const OPEN_FILES_MIN: u64 = 1024;
+use super::{Advertised, Settings, StartError, configuration, connections, listeners};
 
 /// What happens to the process.
 enum Event {
@@ -43,7 +40,10 @@ pub fn run(settings: Settings) -> Result<(), StartError> {
     let unfit = |e: preflight::Unfit| StartError::Environment(e.to_string());
     preflight::io_uring().map_err(unfit)?;
     preflight::locked_memory(usize::from(settings.shards)).map_err(unfit)?;
-    preflight::open_files(OPEN_FILES_MIN).map_err(unfit)?;
+    let open_files = preflight::open_files(DESCRIPTORS_MIN).map_err(unfit)?;
+    let descriptors = Descriptors::share(open_files);
+    let peers = connections::per_ip(&config)?;
+    let connections_max = connections::most(&config, descriptors.connections);
     let lock = DirLock::take(&settings.data_dir)?;
     preflight::direct_io(&settings.data_dir).map_err(unfit)?;
     let ring = RingConfig::default();
@@ -65,6 +65,9 @@ pub fn run(settings: Settings) -> Result<(), StartError> {
             .map_err(|e| StartError::Environment(format!("--data-dir: {e}")))?,
         config,
         pools: pools.clone(),
+        log_files: descriptors.files,
+        connections_max,
+        peers,
         listener,
         advertised,
         spin_max: Duration::from_micros(settings.spin_us.into()),

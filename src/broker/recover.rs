@@ -9,7 +9,7 @@ use crate::io::Env;
 use crate::log::{LogSet, LogSetConfig, ReadOutcome, Recovered, Recovery};
 use crate::model::config::BrokerConfig;
 use crate::model::registration::NodeRegistration;
-use crate::model::{LeaderEpoch, Offset, PartitionIndex, TopicConfig};
+use crate::model::{LeaderEpoch, Offset, PartitionIndex, TopicConfig, TopicId};
 use crate::partition::producers::ProducerStates;
 use crate::partition::{Partition, PartitionInit, producer_batch};
 use crate::shard::metadata::{METADATA_TOPIC, METADATA_TOPIC_ID, known_log, metadata_log, replay};
@@ -52,7 +52,8 @@ pub(super) async fn recover<E: Env>(
     let mut recovery = Recovery::scan(env.clone(), log_config).await.map_err(data)?;
     let metadata_config = Arc::new(metadata_config());
     let found = recovery.recover_log(&metadata_log(&metadata_config)).await.map_err(data)?;
-    let mut image = read_image(recovery.set(), &found).await?;
+    let mut removed = Vec::new();
+    let mut image = read_image(recovery.set(), &found, &mut removed).await?;
 
     let node_id = node.node_id;
     let (registration, epoch) = register(env, config, &image, node)?;
@@ -71,6 +72,10 @@ pub(super) async fn recover<E: Env>(
         }
     }
     let logs = recovery.finish().await.map_err(data)?;
+    if let Err(error) = logs.delete_removed(&removed).await {
+        // Only space is lost; the next start tries again.
+        tracing::warn!("directories of removed topics stay on disk: {error}");
+    }
 
     let owner = Owner::new(env.clone(), logs, mailbox);
     let hidden = owner.hidden_topic(METADATA_TOPIC, METADATA_TOPIC_ID, metadata_config);
@@ -109,7 +114,12 @@ fn machine(found: &Recovered) -> Result<Partition, StartError> {
     }))
 }
 
-async fn read_image<E: Env>(logs: &LogSet<E>, found: &Recovered) -> Result<Image, StartError> {
+/// The image, and the topics that were removed on the way to it.
+async fn read_image<E: Env>(
+    logs: &LogSet<E>,
+    found: &Recovered,
+    removed: &mut Vec<TopicId>,
+) -> Result<Image, StartError> {
     let mut image = Image::default();
     let mut at = found.log_start;
     while at < found.log_end {
@@ -125,7 +135,7 @@ async fn read_image<E: Env>(logs: &LogSet<E>, found: &Recovered) -> Result<Image
         };
         let mut bytes = Vec::with_capacity(slices.iter().map(|s| s.len()).sum());
         slices.iter().for_each(|slice| bytes.extend_from_slice(slice));
-        replay(&mut image, &bytes).map_err(metadata_fault)?;
+        replay(&mut image, removed, &bytes).map_err(metadata_fault)?;
         at = next_offset(&bytes, at)?;
     }
     Ok(image)

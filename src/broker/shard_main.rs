@@ -7,14 +7,15 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use crate::io::Env;
-use crate::log::{LogPools, LogSetConfig};
+use crate::log::{LogPools, LogSetConfig, ReserveSize};
 use crate::model::config::BrokerConfig;
 use crate::model::registration::{Listener, NodeRegistration};
 use crate::model::{NodeId, ShardId};
-use crate::server::{Context, Dispatcher};
+use crate::server::{Context, ContextParts, Dispatcher};
 use crate::shard::runtime::Runtime;
 use crate::shard::{
-    Fatal, FatalReason, FrameMemory, Limits, Mailbox, Owner, Pump, PumpParts, Stopper, stop_pair,
+    Fatal, FatalReason, FrameMemory, Limits, Mailbox, Owner, PeerLimits, Pump, PumpParts, Stopper,
+    stop_pair,
 };
 
 use super::configuration::LISTENER;
@@ -33,6 +34,10 @@ pub(super) struct Part {
     pub(super) data_dir: PathBuf,
     pub(super) config: BrokerConfig,
     pub(super) pools: Pools,
+    /// Files of logs kept open.
+    pub(super) log_files: usize,
+    pub(super) connections_max: usize,
+    pub(super) peers: PeerLimits,
     pub(super) listener: TcpListener,
     pub(super) advertised: Advertised,
     pub(super) spin_max: Duration,
@@ -64,23 +69,26 @@ pub(super) async fn run(runtime: Runtime, part: Part) -> Result<(), StartError> 
     let Started { owner, metadata, registration } = runtime.drive(starting).await?;
     let bell = runtime.ring().bell();
     owner.logs().set_notifier(Rc::new(move || bell.ring()));
-    register(&runtime, &owner, &metadata, &registration).await?;
+    register(&runtime, &owner, &metadata, registration).await?;
 
-    let sessions = part.config.number("max.incremental.fetch.session.cache.slots");
-    let fetch_max = usize::try_from(part.config.number("fetch.max.bytes")).unwrap_or(usize::MAX);
-    let context = Context::new(
-        owner.clone(),
+    let number = |key| usize::try_from(part.config.number(key)).unwrap_or(0);
+    let context = Context::new(ContextParts {
+        owner: owner.clone(),
         metadata,
-        LISTENER.into(),
-        fetch_max.min(part.pools.fetch_max()),
-        usize::try_from(sessions).unwrap_or(0),
-    );
+        listener: LISTENER.into(),
+        fetch_bytes_max: number("fetch.max.bytes").min(part.pools.fetch_max()),
+        fetch_sessions_max: number("max.incremental.fetch.session.cache.slots"),
+        commands_max: number("millstream.metadata.changes.max"),
+        kept_pool: part.pools.receive.clone(),
+    });
     let (stop, stopper) = stop_pair(runtime.ring())
         .map_err(|e| StartError::Environment(format!("cannot prepare the stop: {e}")))?;
     let sweep = sweep_producers(&env, &owner, &part.config);
+    let retention = part.config.number("log.retention.check.interval.ms").unsigned_abs();
+    let retention = owner.keep_retention(Duration::from_millis(retention));
     let pump = Pump::new(PumpParts {
         runtime: runtime.clone(),
-        handler: Dispatcher::new(context),
+        handler: Dispatcher::new(context.clone()),
         round_end: owner.clone(),
         mailbox,
         limits: limits(&part),
@@ -94,7 +102,8 @@ pub(super) async fn run(runtime: Runtime, part: Part) -> Result<(), StartError> 
     (part.on_ready)(stopper);
     let counters = pump.run(part.listener).await.map_err(StartError::Fatal)?;
     tracing::info!("{counters:?}, ring {:?}", runtime.ring().counters());
-    drop(sweep);
+    tracing::info!("{:?}", context.counters);
+    drop((sweep, retention));
     runtime.drive(owner.logs().close()).await.map_err(|error| {
         let reason = error.fatal_reason().map_or(FatalReason::ShardPanic, FatalReason::Log);
         StartError::Fatal(Fatal::new(reason, error.to_string()))
@@ -106,7 +115,7 @@ async fn register<E: Env>(
     runtime: &Runtime,
     owner: &Rc<Owner<E>>,
     metadata: &Rc<crate::shard::Metadata<E>>,
-    registration: &[crate::cluster::MetadataRecord],
+    registration: Vec<crate::cluster::MetadataRecord>,
 ) -> Result<(), StartError> {
     use crate::shard::RoundEnd;
     let env = runtime.env().clone();
@@ -120,7 +129,7 @@ async fn register<E: Env>(
         }
     };
     let appended = async {
-        metadata.append_applied(registration).await.map_err(|code| {
+        metadata.register(registration).await.map_err(|code| {
             StartError::Environment(format!("cannot write the metadata log: {}", code.name()))
         })
     };
@@ -150,8 +159,17 @@ fn log_config(part: &Part) -> LogSetConfig {
         tail: part.pools.tail.clone(),
         journal: part.pools.journal.clone(),
         cold: part.pools.cold.clone(),
+        upkeep: part.pools.upkeep.clone(),
     };
-    LogSetConfig::new(part.data_dir.clone(), ShardId(0), pools)
+    let bytes = |key| u64::try_from(part.config.number(key));
+    LogSetConfig {
+        open_files: part.log_files,
+        journal_queue_bytes: bytes("millstream.journal.queue.bytes").unwrap_or(u64::MAX),
+        // -1 stands for what is needed.
+        reserve: bytes("millstream.reserve.bytes")
+            .map_or(ReserveSize::AsNeeded, ReserveSize::Fixed),
+        ..LogSetConfig::new(part.data_dir.clone(), ShardId(0), pools)
+    }
 }
 
 fn limits(part: &Part) -> Limits {
@@ -159,6 +177,8 @@ fn limits(part: &Part) -> Limits {
     let frame_max = usize::try_from(number("socket.request.max.bytes")).unwrap_or(usize::MAX);
     Limits {
         frame_max_bytes: frame_max.min(part.pools.frame_max()),
+        connections_max: part.connections_max,
+        peers: part.peers.clone(),
         idle_max: Duration::from_millis(number("connections.max.idle.ms")),
         spin_max: part.spin_max,
         ..Limits::default()

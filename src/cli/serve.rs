@@ -49,11 +49,7 @@ pub(super) struct ServeArgs {
 }
 
 fn durability(text: &str) -> Result<DurabilityClass, String> {
-    match text {
-        "disk" => Ok(DurabilityClass::Disk),
-        "os" => Ok(DurabilityClass::Os),
-        _ => Err(format!("`{text}` is neither `disk` nor `os`")),
-    }
+    DurabilityClass::from_name(text).ok_or_else(|| format!("`{text}` is neither `disk` nor `os`"))
 }
 
 /// Bytes with an optional unit: KiB, MiB, GiB (or K, M, G).

@@ -9,7 +9,6 @@ use super::controller::{
 use super::create_topics::{Draft, check_assignment, check_factor, place_on};
 use super::image::Image;
 use super::records::MetadataRecord;
-use crate::model::topic_name::CLUSTER_METADATA;
 use crate::model::{ErrorCode, NodeId, TopicId};
 
 impl Controller {
@@ -72,10 +71,6 @@ fn check_delete(
         (None, true, _) => {
             let message = "a topic must be named by its name or by its id";
             return error(ErrorCode::InvalidRequest, message.to_owned());
-        }
-        (Some(name), _, _) if name == CLUSTER_METADATA => {
-            let message = format!("topic {name} belongs to the cluster, nobody can delete it");
-            return error(ErrorCode::TopicAuthorizationFailed, message);
         }
         (Some(name), _, None) => {
             let message = format!("topic '{name}' does not exist");

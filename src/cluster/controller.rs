@@ -5,6 +5,7 @@
 //! one step at a time, and starts the next one only on an image that has the
 //! records of the one before.
 
+use super::alter_configs::{AlterConfigsResult, ConfigChange};
 use super::change_topics;
 use super::image::Image;
 use super::records::{FEATURE_LEVEL, FEATURE_NAME, MetadataRecord};
@@ -101,6 +102,13 @@ pub enum Command {
         /// The node.
         node: NodeId,
     },
+    /// IncrementalAlterConfigs and AlterConfigs, for topics.
+    AlterConfigs {
+        /// The topics, none twice, each with its change.
+        changes: Vec<(String, ConfigChange)>,
+        /// Check only.
+        validate_only: bool,
+    },
 }
 
 /// An error code with what to tell the user.
@@ -174,6 +182,8 @@ pub enum Reply {
     DeleteTopics(Vec<DeleteTopicResult>),
     /// To `CreatePartitions`, one per distinct name.
     CreatePartitions(Vec<AddPartitionsResult>),
+    /// To `AlterConfigs`, one per change.
+    AlterConfigs(Vec<AlterConfigsResult>),
     /// To `AllocateProducerIds`.
     ProducerIds {
         /// First id of the block.
@@ -230,6 +240,11 @@ impl Controller {
                 Step { records, reply: Reply::CreatePartitions(results) }
             }
             Command::AllocateProducerIds { node } => allocate_producer_ids(image, node),
+            Command::AlterConfigs { changes, validate_only } => {
+                let (records, results) = self.alter_configs(image, changes);
+                let records = if validate_only { Vec::new() } else { records };
+                Step { records, reply: Reply::AlterConfigs(results) }
+            }
         }
     }
 

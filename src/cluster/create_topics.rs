@@ -205,7 +205,7 @@ fn check_name(
 ) -> Result<(), ErrorReply> {
     if name == CLUSTER_METADATA {
         return Err(ErrorReply::new(
-            ErrorCode::TopicAuthorizationFailed,
+            ErrorCode::InvalidRequest,
             format!("topic {name} belongs to the cluster, nobody can create it"),
         ));
     }

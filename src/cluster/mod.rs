@@ -7,6 +7,7 @@
 //! state, on the controller and on every other shard alike. The records of
 //! one step are one batch, so they are replayed all or none.
 
+mod alter_configs;
 mod change_topics;
 mod codec;
 mod controller;
@@ -17,6 +18,7 @@ mod placement;
 mod producer_ids;
 mod records;
 
+pub use alter_configs::{AlterConfigsResult, ConfigChange, ConfigOp};
 pub use codec::DecodeError;
 pub use controller::{
     AddPartitions, AddPartitionsResult, Command, Controller, CreatedTopic, Ctx, DeleteTopicResult,

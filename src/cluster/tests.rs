@@ -205,6 +205,7 @@ fn c105_create_partitions() {
     world.create_one(topic("b", 1, 2)).unwrap();
     let cases: &[(AddPartitions, ErrorCode)] = &[
         (add("none", 2, None), ErrorCode::UnknownTopicOrPartition),
+        (add("__cluster_metadata", 2, None), ErrorCode::UnknownTopicOrPartition),
         (add("a", 2, None), ErrorCode::InvalidPartitions),
         (add("a", 1, None), ErrorCode::InvalidPartitions),
         (add("a", -1, None), ErrorCode::InvalidPartitions),
@@ -240,7 +241,10 @@ fn c106_delete_topics() {
     let both = TopicRef { name: Some("a.x".to_owned()), id: a };
     assert_eq!(world.delete(vec![both])[0].1, ErrorCode::InvalidRequest);
     assert_eq!(world.delete(vec![by_id(TopicId::NONE)])[0].1, ErrorCode::InvalidRequest);
-    assert_eq!(world.delete(vec![by_name("c")])[0].1, ErrorCode::UnknownTopicOrPartition);
+    for unknown in ["c", "__cluster_metadata"] {
+        let code = world.delete(vec![by_name(unknown)])[0].1;
+        assert_eq!(code, ErrorCode::UnknownTopicOrPartition, "{unknown}");
+    }
     assert_eq!(world.delete(vec![by_id(TopicId([9; 16]))])[0].1, ErrorCode::UnknownTopicId);
     // The same topic twice, by name and by id.
     let twice = world.delete(vec![by_name("a.x"), by_id(a), by_name("b")]);

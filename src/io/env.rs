@@ -5,7 +5,8 @@
 //! Everything here belongs to one shard and is `!Send` by intent.
 
 use std::future::Future;
-use std::io;
+use std::io::{self, IoSlice};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -94,6 +95,15 @@ pub struct DirEntry {
     pub len: u64,
 }
 
+/// Room of a file system, in bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Space {
+    /// All of it.
+    pub total: u64,
+    /// What this process may still take.
+    pub usable: u64,
+}
+
 /// Files and directories. Paths are absolute. Every operation that changes a
 /// directory is durable only after `sync_dir` of that directory.
 pub trait FileSystem: Clone + 'static {
@@ -116,6 +126,8 @@ pub trait FileSystem: Clone + 'static {
     fn sync_dir(&self, path: &Path) -> impl Future<Output = io::Result<()>>;
     /// syncfs of the file system that holds `path`.
     fn sync_fs(&self, path: &Path) -> impl Future<Output = io::Result<()>>;
+    /// Room of the file system that holds `path` (statvfs).
+    fn space(&self, path: &Path) -> impl Future<Output = io::Result<Space>>;
     /// Length of a file in bytes; `NotFound` when absent.
     fn len(&self, path: &Path) -> impl Future<Output = io::Result<u64>>;
     /// A whole small file through the page cache (checkpoints).
@@ -152,12 +164,17 @@ pub trait File: Clone + 'static {
 
     /// Writes all of `data` at byte `pos` at once, inside this call, through
     /// the page cache (class `os` journals only: 6 us against 36-66 us by ring).
-    fn write_now(&self, data: &[u8], pos: u64) -> io::Result<()>;
+    fn write_now(&self, data: &[u8], pos: u64) -> io::Result<()> {
+        self.write_parts_now(&mut [IoSlice::new(data)], pos)
+    }
+    /// As `write_now`, of parts that follow each other in the file. Uses
+    /// `parts` up.
+    fn write_parts_now(&self, parts: &mut [IoSlice<'_>], pos: u64) -> io::Result<()>;
 
     /// fdatasync.
     fn sync_data(&self) -> impl Future<Output = io::Result<()>> + 'static;
     /// ftruncate.
     fn set_len(&self, len: u64) -> impl Future<Output = io::Result<()>> + 'static;
-    /// fallocate from the start to `len`, extending the file.
-    fn allocate(&self, len: u64) -> impl Future<Output = io::Result<()>> + 'static;
+    /// fallocate of a range of bytes, extending the file to its end.
+    fn allocate(&self, range: Range<u64>) -> impl Future<Output = io::Result<()>> + 'static;
 }

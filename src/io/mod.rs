@@ -11,4 +11,4 @@ pub mod sim;
 pub(crate) mod syscall;
 
 pub use chunk::{ChunkMut, ChunkSlice, Pool, TailChunk};
-pub use env::{DirEntry, Env, File, FileSystem, OpenMode, Task};
+pub use env::{DirEntry, Env, File, FileSystem, OpenMode, Space, Task};

@@ -1,7 +1,7 @@
 //! What the machine must offer, asked before anything is opened. Each answer is
 //! a typed error whose message has the remedy.
 
-use std::io;
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
@@ -144,6 +144,11 @@ pub fn direct_io(directory: &Path) -> Result<(), Unfit> {
     let result = try_direct_io(&scratch);
     // It is there unless the first step failed.
     let _ = std::fs::remove_file(&scratch);
+    let result = match result {
+        // A full disk says nothing about direct I/O, and what is on it can be read.
+        Err(e) if matches!(e.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded) => Ok(()),
+        result => result,
+    };
     result.map_err(|error| Unfit::NoDirectIo { path: directory.to_owned(), error })
 }
 

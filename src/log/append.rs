@@ -1,7 +1,10 @@
 //! The hot path: append, flush and what follows a finished journal write. All
 //! synchronous; a group write is the only task it starts.
 
+use std::io::IoSlice;
 use std::rc::Rc;
+
+use smallvec::SmallVec;
 
 use super::AppendError;
 use super::config::{BLOCK, DurabilityClass, MAX_BYPASS_PER_ROUND, MAX_JOURNALED_BATCH};
@@ -13,11 +16,15 @@ use super::segment::tail::{Incoming, OpenSegment};
 use super::set::{Appended, LogHandle};
 use super::state::{FileOf, Log, Shared, State};
 use crate::io::{Env, File as _, Task as _};
-use crate::model::{LeaderEpoch, Offset, Timestamp};
+use crate::model::{LeaderEpoch, LogId, Offset, Timestamp};
 use crate::record::{BatchSummary, patch_base};
 
 /// Bytes after which a producer snapshot is wanted.
 const SNAPSHOT_BYTES: u64 = 64 << 20;
+
+/// A batch of at least this size is written to a journal of class `os` from
+/// the tail; smaller ones are copied, which costs less than a part of a write.
+const FROM_TAIL_MIN: usize = 4096;
 
 type Outcome<T> = std::result::Result<T, AppendError>;
 
@@ -31,6 +38,7 @@ impl<E: Env> Shared<E> {
         base: Offset,
         epoch: LeaderEpoch,
     ) -> Outcome<Appended> {
+        self.make_way(DurabilityClass::Os);
         let result = self.try_append(handle, batch, summary, base, epoch);
         let (stalled, pressed) = {
             let state = self.state.borrow();
@@ -58,7 +66,8 @@ impl<E: Env> Shared<E> {
     ) -> Outcome<Appended> {
         let mut guard = self.state.borrow_mut();
         let state = &mut *guard;
-        state.may_write()?;
+        let metadata = state.log(handle).is_some_and(|log| log.known.log_id == LogId::METADATA);
+        state.may_write(metadata)?;
         let log = state.log(handle).ok_or(AppendError::Gone)?;
         if log.truncate_to.is_some() {
             return Err(AppendError::Full);
@@ -73,9 +82,19 @@ impl<E: Env> Shared<E> {
             return Err(AppendError::Full);
         }
         let bypasses = state.bypasses(handle, batch.len(), &self.config);
+        let ahead = state.bypass_bytes;
+        if bypasses && ahead > 0 && ahead + batch.len() as u64 > self.config.bypass_bytes_max {
+            return Err(AppendError::Full);
+        }
         let class = state.log(handle).ok_or(AppendError::Gone)?.class();
         let journal = &mut state.journals[class.index()];
-        if !journal.admits_append(if bypasses { BLOCK as usize } else { batch.len() }) {
+        // Only a deletion makes room on a full disk: its record uses what is
+        // kept for reclaim.
+        let payload = if bypasses { BLOCK as usize } else { batch.len() };
+        if !metadata && !journal.admits_append(payload) {
+            return Err(if journal.is_stuck() { AppendError::NoSpace } else { AppendError::Full });
+        }
+        if !metadata && !bypasses && journal.is_crowded() {
             return Err(AppendError::Full);
         }
         if !bypasses && !journal.has_room(&self.config.pools.journal, batch.len()) {
@@ -101,15 +120,13 @@ impl<E: Env> Shared<E> {
         let mut patched: [u8; HEADER_LEN] =
             head.try_into().expect("split_at gave the header's length");
         patch_base(&mut patched, base, epoch);
-        let wall = self.env.wall_ms();
         let log = state.log_mut(handle).ok_or(AppendError::Gone)?;
         let boundary = log.active().end();
         let segment = log.active_mut();
-        segment.first.get_or_insert((summary.max_timestamp, wall));
+        segment.first.get_or_insert_with(|| (summary.max_timestamp, self.env.wall_ms()));
         let incoming =
             Incoming { head: &patched, rest, base, end, max_timestamp: summary.max_timestamp };
         let position = segment.append(&incoming, chunks);
-        let segment_base = segment.base;
         log.epochs.assign(epoch, base);
         let snapshot_at = log.snapshot_due(batch.len() as u64, rolls, base);
         if bypasses {
@@ -117,17 +134,12 @@ impl<E: Env> Shared<E> {
                 log.bypass_from = Some(boundary);
                 state.bypassing.push(handle);
             }
+            state.bypass_bytes += batch.len() as u64;
+            if let Some(log) = state.log_mut(handle) {
+                log.bypass_waits += batch.len() as u64;
+            }
         } else {
-            let header = FrameHeader {
-                base_offset: base,
-                end_offset: end,
-                segment: segment_base,
-                position,
-                payload_len: u32::try_from(batch.len()).expect("batches are below 1 MiB here"),
-                ..FrameHeader::bare(FrameKind::Data, log.known.log_id, epoch)
-            };
-            let ack = Ack { handle, round: log.round, end };
-            state.journals[class.index()].push(&header, &[&patched, rest], ack);
+            state.journal_batch(handle, position, &incoming, epoch);
         }
         state.consider_behind(handle, self.config.write_behind_bytes);
         Ok(Appended { end_offset: end, snapshot_at })
@@ -141,6 +153,15 @@ impl<E: Env> Shared<E> {
             self.submit(class);
         }
         self.flushing.set(false);
+    }
+
+    /// A journal that is written without waiting is never in anybody's way.
+    fn make_way(self: &Rc<Self>, class: DurabilityClass) {
+        if self.state.borrow().journals[class.index()].is_crowded() {
+            self.flushing.set(true);
+            self.submit(class);
+            self.flushing.set(false);
+        }
     }
 
     /// Starts every group write that may start.
@@ -161,7 +182,8 @@ impl<E: Env> Shared<E> {
             let Some(write) = write else { return };
             match class {
                 DurabilityClass::Os => {
-                    let result = write.file.write_now(&write.bytes, write.pos);
+                    let mut parts: Vec<_> = write.group.parts().map(IoSlice::new).collect();
+                    let result = write.file.write_parts_now(&mut parts, write.pos);
                     self.group_done(class, &write, result);
                 }
                 DurabilityClass::Disk => self.spawn_write(class, write),
@@ -173,7 +195,7 @@ impl<E: Env> Shared<E> {
         let shared = self.clone();
         self.env
             .spawn(async move {
-                let result = write.file.write_at(write.bytes.clone(), write.pos).await;
+                let result = write.file.write_at(write.group.whole().clone(), write.pos).await;
                 shared.group_done(class, &write, result);
                 shared.submit(class);
             })
@@ -282,15 +304,18 @@ impl<E: Env> Shared<E> {
 }
 
 impl<E: Env> State<E> {
-    fn may_write(&self) -> Outcome<()> {
+    fn may_write(&self, metadata: bool) -> Outcome<()> {
         if let Some((reason, _)) = &self.fatal {
             return Err(AppendError::Poisoned(*reason));
         }
-        if self.no_space {
+        if self.closing {
+            return Err(AppendError::Gone);
+        }
+        if self.no_space && !(metadata && self.ready) {
             return Err(AppendError::NoSpace);
         }
-        assert!(self.writable, "appends start after recovery has ended");
-        if self.closing { Err(AppendError::Gone) } else { Ok(()) }
+        assert!(self.ready, "appends start after recovery has ended");
+        Ok(())
     }
 
     /// Whether a batch goes straight to the segment: it must when earlier
@@ -302,8 +327,37 @@ impl<E: Env> State<E> {
             || len >= config.bypass_bytes && self.bypassing.len() < MAX_BYPASS_PER_ROUND
     }
 
+    /// Queues the frame of a batch that lies at `position` of the tail now.
+    fn journal_batch(
+        &mut self,
+        handle: LogHandle,
+        position: u64,
+        batch: &Incoming<'_>,
+        epoch: LeaderEpoch,
+    ) {
+        let log = self.logs.get(handle.slot as usize).expect("it has just grown by this batch");
+        let (class, len) = (log.class(), batch.head.len() + batch.rest.len());
+        let header = FrameHeader {
+            base_offset: batch.base,
+            end_offset: batch.end,
+            segment: log.active().base,
+            position,
+            payload_len: u32::try_from(len).expect("batches are below 1 MiB here"),
+            ..FrameHeader::bare(FrameKind::Data, log.known.log_id, epoch)
+        };
+        let ack = Ack { handle, round: log.round, end: batch.end };
+        let journal = &mut self.journals[class.index()];
+        if class == DurabilityClass::Os && len >= FROM_TAIL_MIN {
+            let mut payload = SmallVec::new();
+            log.active().slices(position, log.active().end_pos, &mut payload);
+            journal.push_from(&header, batch.head, &payload, ack);
+        } else {
+            journal.push(&header, &[&batch.head[..], batch.rest], ack);
+        }
+    }
+
     /// Closes the active segment and starts one at `base`.
-    fn roll(&mut self, handle: LogHandle, base: Offset) {
+    pub(crate) fn roll(&mut self, handle: LogHandle, base: Offset) {
         let Some(log) = self.log_mut(handle) else { return };
         let interval = log.known.config.index_interval_bytes;
         log.active_mut().index.close();

@@ -54,14 +54,16 @@ impl<E: Env> Shared<E> {
             let Some((handle, evict)) = next else { return };
             let done = self.write_behind_of_many(handle, evict).await;
             match done.map_err(|error| error.or_fatal(FatalReason::SegmentWrite)) {
-                Ok(()) | Err(Error::Gone) => {}
+                Ok(()) => {}
+                // Whatever it had waited for.
+                Err(Error::Gone) => self.state.borrow_mut().space_found(),
                 Err(Error::NoMemory(_)) => {
                     self.env.sleep(std::time::Duration::from_millis(1)).await;
                     self.state.borrow_mut().queue_behind(handle, evict);
                 }
                 Err(error @ (Error::NoSpace { .. } | Error::Io { .. })) => {
                     tracing::warn!(%error, "write-behind waits");
-                    self.wait_for_space().await;
+                    self.wait_for_space(&error).await;
                     self.state.borrow_mut().queue_behind(handle, evict);
                 }
                 Err(error) => self.poison_by(&error),
@@ -72,12 +74,6 @@ impl<E: Env> Shared<E> {
             }
             self.wake();
         }
-    }
-
-    /// The disk is full: produce is refused until a later try goes well.
-    pub(crate) async fn wait_for_space(&self) {
-        self.state.borrow_mut().no_space = true;
-        self.env.sleep(self.config.no_space_retry).await;
     }
 
     /// Marks a log busy once no other task writes its segments.
@@ -139,7 +135,7 @@ impl<E: Env> Shared<E> {
         self.release(handle);
         let result = self.gone_or(handle, result);
         if result.is_ok() {
-            self.state.borrow_mut().no_space = false;
+            self.state.borrow_mut().space_found();
         }
         result
     }
@@ -233,7 +229,8 @@ impl<E: Env> Shared<E> {
             let Some(log) = state.log_mut(handle) else { return true };
             log.bypass_from = None;
             log.segment_busy = true;
-            log.bypass_flight = Some(BypassFlight { start: header.base_offset });
+            let bytes = std::mem::take(&mut log.bypass_waits);
+            log.bypass_flight = Some(BypassFlight { start: header.base_offset, bytes });
         }
         let shared = self.clone();
         self.env
@@ -283,10 +280,10 @@ impl<E: Env> Shared<E> {
         (from, to): (u64, u64),
         class: DurabilityClass,
     ) {
-        if armed(Bug::AcknowledgeOnExtentAlone)
-            && let Some(log) = self.state.borrow_mut().log_mut(handle)
-        {
-            log.bypass_flight = None;
+        if armed(Bug::AcknowledgeOnExtentAlone) {
+            let mut state = self.state.borrow_mut();
+            let flight = state.log_mut(handle).and_then(|log| log.bypass_flight.take());
+            state.bypass_bytes -= flight.map_or(0, |f| f.bytes);
         }
         loop {
             let done = self.bypass_once(handle, base, (from, to), class).await;
@@ -299,19 +296,24 @@ impl<E: Env> Shared<E> {
                 }
                 Err(error) => {
                     tracing::warn!(%error, "a large append waits");
-                    self.wait_for_space().await;
+                    if !self.wait_unless_leaving(handle, &error).await {
+                        self.state.borrow_mut().space_found();
+                        self.release(handle);
+                        return;
+                    }
                 }
             }
         }
         {
             let mut state = self.state.borrow_mut();
-            state.no_space = false;
+            state.space_found();
             if let Some(log) = state.log_mut(handle) {
-                log.bypass_flight = None;
+                let flight = log.bypass_flight.take();
                 log.segment_busy = false;
                 if let Some(segment) = log.segment_mut(base) {
                     segment.advance_written(block_of(to));
                 }
+                state.bypass_bytes -= flight.map_or(0, |f| f.bytes);
             }
             state.report(handle);
         }

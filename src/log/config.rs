@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::io::Pool;
+pub use crate::model::DurabilityClass;
 use crate::model::{LeaderEpoch, LogId, PartitionIndex, ShardId, TopicId};
 
 /// Bytes of a block: alignment of every direct write.
@@ -26,35 +27,10 @@ pub const SMALL_TAIL_BYTES: u64 = 64 * 1024;
 /// Partitions of one round that may bypass the journal: each costs a sync.
 pub const MAX_BYPASS_PER_ROUND: usize = 4;
 
-/// What an acknowledged record survives.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum DurabilityClass {
-    /// Loss of power: each journal write is on the medium when it completes.
-    Disk,
-    /// Death of the process: journal writes end in the page cache.
-    Os,
-}
-
-impl DurabilityClass {
-    /// Both classes.
-    pub const ALL: [Self; 2] = [Self::Disk, Self::Os];
-
-    /// Name in file names, configs and messages.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Disk => "disk",
-            Self::Os => "os",
-        }
-    }
-
-    pub(crate) const fn index(self) -> usize {
-        match self {
-            Self::Disk => 0,
-            Self::Os => 1,
-        }
-    }
-}
+/// What a reserve of the needed size has beyond the journals and a quarter of
+/// them: large appends under way, the first journal files of the next start,
+/// the checkpoint.
+pub const RESERVE_FIXED_BYTES: u64 = 32 << 20;
 
 /// Sizes of one journal.
 #[derive(Clone, Copy, Debug)]
@@ -82,6 +58,16 @@ impl JournalConfig {
         Self { first_file_bytes: 8 << 20, file_bytes: 8 << 20, cap_bytes: 64 << 20, in_flight: 1 };
 }
 
+/// Disk space that is kept for the day on which the disk is full.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ReserveSize {
+    /// As large as the journals are, a quarter more for indexes and last blocks, and
+    /// [`RESERVE_FIXED_BYTES`].
+    AsNeeded,
+    /// So many bytes; 0 for none.
+    Fixed(u64),
+}
+
 /// Memory of the log layer of one shard, from the shard's budget.
 #[derive(Clone, Debug)]
 pub struct LogPools {
@@ -91,6 +77,9 @@ pub struct LogPools {
     pub journal: Pool,
     /// Cold reads, index reads and recovery.
     pub cold: Pool,
+    /// Housekeeping, so that readers cannot hold it up: new journal files, write
+    /// behind, reclaim, truncations.
+    pub upkeep: Pool,
 }
 
 /// Settings of a shard's log layer.
@@ -110,9 +99,17 @@ pub struct LogSetConfig {
     pub tail_chunk_bytes: usize,
     /// A batch of at least this size bypasses the journal, in bytes.
     pub bypass_bytes: usize,
+    /// Bytes that bypasses of all logs may have waiting and under way, before
+    /// appends of that kind wait; a single larger one is taken all the same.
+    pub bypass_bytes_max: u64,
+    /// Bytes that may be queued and in flight in one journal before appends wait.
+    pub journal_queue_bytes: u64,
+    /// Space kept for a full disk.
+    pub reserve: ReserveSize,
     /// A log with this many unwritten bytes is written behind.
     pub write_behind_bytes: u64,
-    /// Open files kept by the LRU.
+    /// Open files kept by the LRU; as many again may be in use by cold reads
+    /// after it let go of them.
     pub open_files: usize,
     /// One background unlink per this time.
     pub unlink_every: Duration,
@@ -132,6 +129,9 @@ impl LogSetConfig {
             os: JournalConfig::OS,
             tail_chunk_bytes: 1 << 20,
             bypass_bytes: 256 * 1024,
+            bypass_bytes_max: 16 << 20,
+            journal_queue_bytes: 1 << 20,
+            reserve: ReserveSize::AsNeeded,
             write_behind_bytes: 1 << 20,
             open_files: 512,
             unlink_every: Duration::from_millis(2),
@@ -165,6 +165,12 @@ pub struct LogConfig {
     pub segment_index_bytes: u64,
     /// `index.interval.bytes`.
     pub index_interval_bytes: u64,
+    /// `retention.ms`; negative keeps segments whatever their age.
+    pub retention_ms: i64,
+    /// `retention.bytes`; negative keeps segments however many there are.
+    pub retention_bytes: i64,
+    /// `file.delete.delay.ms`.
+    pub file_delete_delay: Duration,
 }
 
 impl Default for LogConfig {
@@ -174,6 +180,9 @@ impl Default for LogConfig {
             segment_ms: 7 * 24 * 3600 * 1000,
             segment_index_bytes: 10 << 20,
             index_interval_bytes: 4096,
+            retention_ms: -1,
+            retention_bytes: -1,
+            file_delete_delay: Duration::from_secs(60),
         }
     }
 }

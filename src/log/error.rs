@@ -72,14 +72,14 @@ pub enum Error {
         /// What is wrong with it.
         what: &'static str,
     },
-    /// A batch of a segment cannot be read.
-    #[error("cannot read {path} at position {position}, offset {offset}: {source}")]
+    /// A batch cannot be read; only its readers suffer.
+    #[error("{path} cannot be read at position {position}, offset {offset}: {source}")]
     Unreadable {
         /// The segment.
         path: PathBuf,
-        /// Byte position of the batch.
+        /// Byte position of the batch, as far as it was found.
         position: u64,
-        /// Its base offset as far as known.
+        /// The offset asked for.
         offset: Offset,
         /// What the system said.
         source: io::Error,

@@ -1,24 +1,42 @@
-//! Logs come, go and stop: creation, deletion with unlinks at a limited rate,
-//! the clean stop.
+//! Logs come and go: creation, deletion with unlinks at a limited rate, and
+//! what a crash left of deletions.
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use ahash::AHashSet;
+
 use super::checkpoint::Floor;
-use super::config::{DurabilityClass, KnownLog};
+use super::config::KnownLog;
 use super::epoch_cache::EpochCache;
-use super::error::{Error, FatalReason, Result};
+use super::error::{Error, Result};
 use super::journal::frame::{FrameHeader, FrameKind};
-use super::rebuild::make_dir;
-use super::reclaim::Leaving;
+use super::rebuild::{make_dir, metadata_text};
 use super::segment::tail::OpenSegment;
 use super::set::LogHandle;
 use super::state::{Log, Shared};
-use crate::io::{Env, File as _, FileSystem as _, Task as _};
-use crate::model::{LeaderEpoch, Offset};
+use crate::io::{Env, FileSystem as _, Task as _};
+use crate::model::topic_name;
+use crate::model::{LeaderEpoch, Offset, TopicId};
 
 /// End of the name of a directory that is being deleted.
 const DELETED: &str = "-delete";
+
+/// Whether a directory's name is one that `rename_aside` gives.
+fn is_set_aside(name: &str) -> bool {
+    let parts = name.strip_suffix(DELETED).and_then(|name| name.rsplit_once('.'));
+    parts.is_some_and(|(dir, id)| {
+        is_partition(dir) && id.len() == 16 && id.bytes().all(|b| b.is_ascii_hexdigit())
+    })
+}
+
+/// Whether a directory's name is a topic's and a partition's index.
+fn is_partition(name: &str) -> bool {
+    name.rsplit_once('-').is_some_and(|(topic, index)| {
+        let exact = index.parse::<i32>().is_ok_and(|n| n >= 0 && n.to_string() == index);
+        exact && topic_name::validate(topic).is_ok()
+    })
+}
 
 impl<E: Env> Shared<E> {
     /// See `LogSet::create`.
@@ -40,6 +58,9 @@ impl<E: Env> Shared<E> {
             dir,
             epochs,
             log_start: Offset::ZERO,
+            start_wanted: Offset::ZERO,
+            droppable: Offset::ZERO,
+            snapshot_at: Offset::ZERO,
             high_watermark: Offset::ZERO,
             journal_durable: Offset::ZERO,
             durable: Offset::ZERO,
@@ -47,6 +68,7 @@ impl<E: Env> Shared<E> {
             open: [OpenSegment::new(Offset::ZERO, interval)].into(),
             floor: Floor::start_of(0),
             bypass_from: None,
+            bypass_waits: 0,
             bypass_flight: None,
             segment_busy: false,
             behind_queued: false,
@@ -55,6 +77,8 @@ impl<E: Env> Shared<E> {
             truncate_to: None,
             bytes_since_snapshot: 0,
             snapshots: 0,
+            leaving: false,
+            snapshot_begun: None,
         });
         let open = FrameHeader::bare(FrameKind::Open, known.log_id, epoch);
         self.queue_patiently(handle, open, &[known.dir_name().as_bytes()]).await?;
@@ -63,6 +87,10 @@ impl<E: Env> Shared<E> {
 
     /// See `LogSet::delete`.
     pub(crate) async fn delete(self: &Rc<Self>, handle: LogHandle) -> Result<()> {
+        if let Some(log) = self.state.borrow_mut().log_mut(handle) {
+            log.leaving = true;
+        }
+        self.signal.notify();
         // Whoever writes by path would write into a successor's directory.
         self.claim_quiet(handle).await?;
         let log = {
@@ -70,12 +98,19 @@ impl<E: Env> Shared<E> {
             let log = state.log(handle).map(|_| handle.slot as usize).ok_or(Error::Gone)?;
             state.bypassing.retain(|h| *h != handle);
             let log = state.logs.remove(log);
+            state.bypass_bytes -= log.bypass_waits + log.bypass_flight.map_or(0, |f| f.bytes);
             state.leaving.push(log.dir.clone());
             log
         };
         self.files.forget(handle, |_| false);
         self.wake();
-        let aside = self.put_aside(&log.dir, log.known.log_id.0).await;
+        let mut aside = self.put_aside(&log.dir, log.known.log_id.0).await;
+        if let Err(error @ Error::NoSpace { .. }) = &aside
+            && self.give_up_reserve(error).await
+        {
+            // Even a longer name may need a block.
+            aside = self.put_aside(&log.dir, log.known.log_id.0).await;
+        }
         self.state.borrow_mut().leaving.retain(|dir| *dir != log.dir);
         self.signal.notify();
         aside
@@ -83,12 +118,56 @@ impl<E: Env> Shared<E> {
 
     /// Renames a directory out of the way, durably, and has it unlinked.
     async fn put_aside(self: &Rc<Self>, dir: &Path, id: u64) -> Result<()> {
+        let aside = self.rename_aside(dir, id).await?;
+        self.sync_dir(&self.config.data_dir).await?;
+        self.unlink_later(aside);
+        Ok(())
+    }
+
+    async fn rename_aside(&self, dir: &Path, id: u64) -> Result<PathBuf> {
         let name = dir.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let aside = self.config.data_dir.join(format!("{name}.{id:016x}{DELETED}"));
         let renamed = self.env.fs().rename(dir, &aside).await;
         renamed.map_err(|e| Error::io(dir, e))?;
-        self.sync_dir(&self.config.data_dir).await?;
-        self.unlink_later(aside);
+        Ok(aside)
+    }
+
+    /// See `LogSet::delete_removed`.
+    pub(crate) async fn delete_removed(self: &Rc<Self>, removed: &[TopicId]) -> Result<()> {
+        let removed: AHashSet<Vec<u8>> =
+            removed.iter().map(|id| metadata_text(*id).into_bytes()).collect();
+        let data_dir = self.config.data_dir.clone();
+        let listed = self.env.fs().read_dir(&data_dir).await;
+        let listed = listed.map_err(|e| Error::io(&data_dir, e))?;
+        let known: AHashSet<PathBuf> =
+            self.state.borrow().logs.iter().map(|(_, log)| log.dir.clone()).collect();
+        let (mut aside, mut strangers) = (Vec::new(), Vec::new());
+        for entry in listed.into_iter().filter(|e| e.is_dir && is_partition(&e.name)) {
+            let dir = data_dir.join(&entry.name);
+            if known.contains(&dir) {
+                continue;
+            }
+            let about = self.env.fs().read(&dir.join("partition.metadata")).await;
+            if about.is_ok_and(|text| removed.contains(&text)) {
+                aside.push((self.rename_aside(&dir, self.env.random()).await?, entry.name));
+            } else {
+                strangers.push(entry.name);
+            }
+        }
+        if !strangers.is_empty() {
+            tracing::warn!(
+                "{} belong to no partition that the metadata knows or has known: they are left \
+                 alone. Move them elsewhere",
+                strangers.join(", ")
+            );
+        }
+        if aside.is_empty() {
+            return Ok(());
+        }
+        self.sync_dir(&data_dir).await?;
+        let names: Vec<_> = aside.iter().map(|(_, name)| name.as_str()).collect();
+        tracing::info!("of removed topics, deleted now: {}", names.join(", "));
+        aside.into_iter().for_each(|(dir, _)| self.unlink_later(dir));
         Ok(())
     }
 
@@ -96,7 +175,7 @@ impl<E: Env> Shared<E> {
     pub(crate) async fn resume_deletions(self: &Rc<Self>) -> Result<()> {
         let dir = &self.config.data_dir;
         let listed = self.env.fs().read_dir(dir).await.map_err(|e| Error::io(dir, e))?;
-        for entry in listed.into_iter().filter(|e| e.is_dir && e.name.ends_with(DELETED)) {
+        for entry in listed.into_iter().filter(|e| e.is_dir && is_set_aside(&e.name)) {
             self.unlink_later(dir.join(entry.name));
         }
         Ok(())
@@ -137,85 +216,29 @@ impl<E: Env> Shared<E> {
         }
         self.env.fs().remove_dir(dir).await
     }
+}
 
-    /// See `LogSet::close`.
-    pub(crate) async fn close(self: &Rc<Self>) -> Result<()> {
-        self.state.borrow_mut().closing = true;
-        self.flush();
-        for class in DurabilityClass::ALL {
-            self.settle(class).await?;
-        }
-        let logs: Vec<_> = self.state.borrow().logs.iter().map(|(_, l)| l.handle).collect();
-        for &handle in &logs {
-            self.journaled(handle).await?;
-        }
-        // A bypass that had to wait has queued its frame only now.
-        for class in DurabilityClass::ALL {
-            self.settle(class).await?;
-        }
-        let mut raised = [Vec::new(), Vec::new()];
-        for handle in logs {
-            let (class, clean) = {
-                let mut state = self.state.borrow_mut();
-                let log = state.log_mut(handle).ok_or(Error::Gone)?;
-                // Nobody commits any more: what is durable is written.
-                log.high_watermark = log.high_watermark.max(log.durable);
-                (log.class(), log.above_floor() == Some(0))
-            };
-            if clean {
-                // A truncation may have left bytes in the file.
-                if self.state.borrow().log(handle).is_some_and(|l| l.active().created) {
-                    self.cut_file(handle).await?;
-                }
-                continue;
-            }
-            self.write_behind(handle, true).await?;
-            self.cut_file(handle).await?;
-            // Whatever lies above the floor is queued anew.
-            raised[class.index()].push(Leaving { handle, end: Offset(i64::MAX) });
-        }
-        for class in DurabilityClass::ALL {
-            let closing = std::mem::take(&mut raised[class.index()]);
-            self.raise_floors(class, &closing).await?;
-            for Leaving { handle, .. } in closing {
-                let close = {
-                    let state = self.state.borrow();
-                    let Some(log) = state.log(handle) else { continue };
-                    FrameHeader { kind: FrameKind::Close, ..log.reset_frame() }
-                };
-                self.queue_patiently(handle, close, &[]).await?;
-                self.write_epochs(handle).await?;
-            }
-            self.settle(class).await?;
-        }
-        self.sync_page_cache_journal().await?;
-        self.write_checkpoint().await
-    }
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-    /// After a start and after a clean stop also class `os` survives the loss
-    /// of power: what its journal holds then is little, and it is synced.
-    pub(crate) async fn sync_page_cache_journal(&self) -> Result<()> {
-        let files: Vec<_> = {
-            let state = self.state.borrow();
-            let journal = &state.journals[DurabilityClass::Os.index()];
-            journal.full.iter().chain(&journal.active).map(|f| f.file.clone()).collect()
-        };
-        for file in files {
-            let synced = file.sync_data().await;
-            synced.map_err(|e| Error::fatal(FatalReason::Sync, file.path(), &e))?;
+    #[test]
+    fn only_names_of_ours_are_deleted() {
+        for ours in ["a-0.00000000000000ff-delete", "x.y-12.0123456789abcdef-delete"] {
+            assert!(is_set_aside(ours), "{ours}");
         }
-        Ok(())
-    }
-
-    /// Makes the active segment's file end where its batches end.
-    async fn cut_file(&self, handle: LogHandle) -> Result<()> {
-        let (base, end) = {
-            let state = self.state.borrow();
-            let segment = state.log(handle).ok_or(Error::Gone)?.active();
-            (segment.base, segment.end_pos)
-        };
-        let file = self.segment_file(handle, base).await?;
-        let cut = file.set_len(end).await;
-        cut.map_err(|e| Error::write(FatalReason::SegmentWrite, file.path(), e))
+        // The second is how Kafka names what it deletes.
+        for other in [
+            "a-delete",
+            "a-0.9aa6b9e8b5b04d3e8a7c6d5e4f3a2b1c-delete",
+            "a-0.00000000000000fg-delete",
+            "a.00000000000000ff-delete",
+        ] {
+            assert!(!is_set_aside(other), "{other}");
+        }
+        assert!(is_partition("a-b-7") && is_partition("__cluster_metadata-0"));
+        for other in ["a", "a-", "a-07", "a--1x", "a-+1", "-1", "a b-1", "journal", "."] {
+            assert!(!is_partition(other), "{other}");
+        }
     }
 }

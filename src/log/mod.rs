@@ -9,10 +9,13 @@
 mod append;
 mod behind;
 mod checkpoint;
+mod close;
 pub mod config;
+mod damage;
 pub mod epoch_cache;
 pub mod error;
 mod files_lru;
+mod finish;
 pub mod fuzzing;
 mod journal;
 mod lifecycle;
@@ -22,6 +25,7 @@ mod reclaim;
 mod recovery;
 mod reopen;
 mod rescan;
+mod retention;
 mod rewrite;
 mod scan;
 mod segment;
@@ -30,15 +34,20 @@ mod set;
 mod signal;
 mod snapshots;
 mod sound;
+mod space;
 mod state;
+mod tails;
 mod timestamps;
+mod together;
 mod truncate;
 mod unsynced;
 
 #[cfg(test)]
 mod tests;
 
-pub use config::{DurabilityClass, JournalConfig, KnownLog, LogConfig, LogPools, LogSetConfig};
+pub use config::{
+    DurabilityClass, JournalConfig, KnownLog, LogConfig, LogPools, LogSetConfig, ReserveSize,
+};
 pub use epoch_cache::{EpochCache, EpochEntry};
 pub use error::{AppendError, Error, FatalReason, Result};
 pub use recovery::Recovery;

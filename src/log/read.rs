@@ -56,12 +56,18 @@ impl<E: Env> Shared<E> {
     /// See `LogSet::read_cold`. What a file gives is checked: damage is told to
     /// whoever reads it, and ends what is read before it.
     pub(crate) async fn read_cold(self: &Rc<Self>, read: ColdRead) -> Result<Slices> {
+        // A file that cannot be opened is told like one that cannot be read.
+        self.read_batches(read).await.map_err(|error| error.at(0, read.from))
+    }
+
+    async fn read_batches(self: &Rc<Self>, read: ColdRead) -> Result<Slices> {
         let (base, end) = self.segment_of(read.handle, read.from)?;
         let start = self.locate(read.handle, base, read.from, end).await?;
         // Look at as much as is wanted, and at the header of the next one.
         let want = (start.pos + read.max_bytes as u64).min(end.pos);
         let to = want.max(start.pos + HEADER_LEN as u64).min(end.pos);
-        let pieces = match self.read_range(read.handle, base, start.pos, to).await {
+        let cold = &self.config.pools.cold;
+        let pieces = match self.read_range(cold, read.handle, base, start.pos, to).await {
             // A bad sector further on must not hide what is before it.
             Err(Error::Io { .. }) => return self.read_first(&read, base, start, end).await,
             pieces => pieces?,
@@ -94,7 +100,11 @@ impl<E: Env> Shared<E> {
         }
         match log.closed.range(..=offset).next_back() {
             Some((base, s)) => Ok((*base, Mark { offset: s.end, pos: s.len })),
-            None => Err(Error::OutOfRange(offset)),
+            None if offset < log.log_start => Err(Error::OutOfRange(offset)),
+            None => {
+                let (path, what) = (log.dir.clone(), "the segment that holds it is missing");
+                Err(Error::Corrupt { path, position: 0, offset, what })
+            }
         }
     }
 

@@ -14,12 +14,13 @@ use super::error::{Error, FatalReason, Result};
 use super::journal::reader::Replay;
 use super::recovery::Recovery;
 use super::rescan::Scan;
+use super::retention::DROPPED;
 use super::rewrite::{Rewriter, check_extents};
 use super::segment::names::{self, Kind};
 use super::set::Recovered;
 use super::state::{ClosedSegment, Log, Shared};
 use crate::io::{Env, FileSystem as _};
-use crate::model::{LeaderEpoch, LogId, Offset};
+use crate::model::{LeaderEpoch, LogId, Offset, TopicId};
 
 /// Restores a log from its floor and its frames and puts it into the set.
 pub(crate) async fn rebuild<E: Env>(
@@ -40,9 +41,10 @@ pub(crate) async fn rebuild<E: Env>(
         rewriter.piece(recovery, piece).await?;
     }
     rewriter.end(&replay).await?;
-    let segments = sweep(&shared, &dir, &replay).await?;
     // In class `os` the records themselves may be gone.
     let log_start = super::recovery::entry_start(entry.as_ref()).min(replay.end.offset);
+    let trusted = entry.as_ref().map_or(Floor::start_of(0), |e| e.floor);
+    let segments = sweep(&shared, &dir, &replay, (log_start, trusted)).await?;
     let mut epochs = EpochCache::default();
     for (epoch, start) in entry.iter().flat_map(|e| &e.epochs) {
         epochs.assign(LeaderEpoch(*epoch), Offset(*start));
@@ -53,9 +55,9 @@ pub(crate) async fn rebuild<E: Env>(
         dir: &dir,
         known,
         epochs,
-        trusted: entry.as_ref().map_or(Floor::start_of(0), |e| e.floor),
+        trusted,
         wanted_from: snapshot.as_ref().map_or(log_start, |(at, _)| *at),
-        epochs_from: entry.as_ref().map_or(Floor::start_of(0), |e| e.floor),
+        epochs_from: trusted,
         batches: Vec::new(),
     };
     let active = scan.all(&segments, &replay).await?;
@@ -63,6 +65,7 @@ pub(crate) async fn rebuild<E: Env>(
     let latest = epochs.latest().map_or(LeaderEpoch::NONE, |e| e.epoch).max(replay.epoch);
     let epoch = known.epoch_to_start.unwrap_or(LeaderEpoch(latest.0 + 1));
     epochs.assign(epoch, replay.end.offset);
+    epochs.truncate_before(log_start);
     let end = replay.end.offset;
     let (boundary, _) = active.straddle;
     let floor = Floor {
@@ -78,6 +81,9 @@ pub(crate) async fn rebuild<E: Env>(
         dir,
         epochs,
         log_start,
+        start_wanted: log_start,
+        droppable: Offset::ZERO,
+        snapshot_at: snapshot.as_ref().map_or(Offset::ZERO, |(at, _)| *at),
         high_watermark: end,
         journal_durable: end,
         durable: end,
@@ -85,6 +91,7 @@ pub(crate) async fn rebuild<E: Env>(
         open: VecDeque::from([active]),
         floor,
         bypass_from: None,
+        bypass_waits: 0,
         bypass_flight: None,
         segment_busy: false,
         behind_queued: false,
@@ -93,6 +100,8 @@ pub(crate) async fn rebuild<E: Env>(
         truncate_to: None,
         bytes_since_snapshot: 0,
         snapshots: 0,
+        leaving: false,
+        snapshot_begun: None,
     });
     Ok(Recovered {
         handle,
@@ -113,7 +122,7 @@ pub(crate) async fn make_dir<E: Env>(
 ) -> Result<()> {
     let fs = shared.env.fs();
     let path = dir.join("partition.metadata");
-    let text = format!("version: 0\ntopic_id: {}\n", base64_url(&known.topic_id.0));
+    let text = metadata_text(known.topic_id);
     if fs.read(&path).await.is_ok_and(|found| found == text.as_bytes()) {
         return Ok(());
     }
@@ -122,6 +131,11 @@ pub(crate) async fn make_dir<E: Env>(
     written.map_err(|e| Error::write(FatalReason::Checkpoint, &path, e))?;
     shared.sync_dir(dir).await?;
     shared.sync_dir(&shared.config.data_dir).await
+}
+
+/// What `partition.metadata` holds.
+pub(crate) fn metadata_text(id: TopicId) -> String {
+    format!("version: 0\ntopic_id: {}\n", base64_url(&id.0))
 }
 
 /// Kafka's text form of a topic id: base64 for URLs, without padding.
@@ -145,10 +159,25 @@ pub(crate) struct Segments {
     pub(crate) active: Offset,
 }
 
-/// Removes files that belong to no state of the log any more.
-async fn sweep<E: Env>(shared: &Rc<Shared<E>>, dir: &Path, replay: &Replay) -> Result<Segments> {
+/// Removes files that belong to no state of the log any more: what no frame
+/// vouches for, and what retention has dropped, whose renames a crash may have
+/// undone. Of what is below the log start, segments that the checkpoint's floor
+/// is in or before stay: a second crash would look for them.
+async fn sweep<E: Env>(
+    shared: &Rc<Shared<E>>,
+    dir: &Path,
+    replay: &Replay,
+    (log_start, trusted): (Offset, Floor),
+) -> Result<Segments> {
     let fs = shared.env.fs();
     let listed = fs.read_dir(dir).await.map_err(|e| Error::io(dir, e))?;
+    for entry in listed.iter().filter(|entry| entry.name.ends_with(DROPPED)) {
+        shared.unlink_at(std::time::Duration::ZERO, dir.join(&entry.name));
+    }
+    let names = || listed.iter().filter_map(|entry| names::parse(&entry.name));
+    let bases = names().filter(|(_, kind)| *kind == Kind::Log).map(|(base, _)| base);
+    let first_kept = bases.chain([replay.segment]).filter(|base| *base <= log_start).max();
+    let dropped = first_kept.unwrap_or(Offset::ZERO).min(Offset(trusted.segment));
     let rewritten: Vec<Offset> = replay.pieces.iter().map(|p| p.segment).collect();
     let counts = |base: Offset| {
         base.0 <= replay.floor.segment || rewritten.contains(&base) || base == replay.segment
@@ -157,10 +186,11 @@ async fn sweep<E: Env>(shared: &Rc<Shared<E>>, dir: &Path, replay: &Replay) -> R
     let mut removed = false;
     for entry in &listed {
         let Some((offset, kind)) = names::parse(&entry.name) else { continue };
-        let keep = match kind {
+        let vouched = match kind {
             Kind::Snapshot => offset <= replay.end.offset,
             _ => offset <= replay.segment && counts(offset),
         };
+        let keep = vouched && offset >= dropped;
         if !keep {
             let path = dir.join(&entry.name);
             fs.remove_file(&path).await.map_err(|e| Error::io(&path, e))?;

@@ -16,18 +16,19 @@ use super::checkpoint::{self, Checkpoint, Floor, LogEntry};
 use super::config::{DurabilityClass, SMALL_TAIL_BYTES};
 use super::error::{Error, FatalReason, Result};
 use super::journal::files::{self, NewFile};
-use super::journal::frame::{FrameHeader, FrameKind};
 use super::segment::tail::block_of;
 use super::set::LogHandle;
 use super::state::{Log, Shared, State};
+use super::together;
 use crate::io::{Env, FileSystem as _, Task as _};
 use crate::model::Offset;
 use crate::model::planted::{Bug, armed};
 
-/// Above this many logs to sync, one `syncfs` is cheaper.
-const SYNC_EACH_MAX: usize = 32;
+/// Above this many logs to sync, one `syncfs` is cheaper. So many are synced at
+/// once.
+pub(crate) const SYNC_EACH_MAX: usize = 32;
 /// Pause before a cold procedure that lacked memory tries again.
-const RETRY: Duration = Duration::from_millis(1);
+pub(super) const RETRY: Duration = Duration::from_millis(1);
 
 /// What a background task does: two of them, because reclaim may have to wait
 /// for the room that a new file gives.
@@ -79,12 +80,13 @@ impl<E: Env> Shared<E> {
                 Duty::Reclaim => self.reclaim(class).await,
             };
             match result.map_err(|error| error.or_fatal(FatalReason::SegmentWrite)) {
-                Ok(()) => self.state.borrow_mut().no_space = false,
+                Ok(()) => self.state.borrow_mut().space_found(),
                 Err(Error::NoMemory(_) | Error::Gone) => self.env.sleep(RETRY).await,
                 Err(error @ Error::Fatal { .. }) => self.poison_by(&error),
+                Err(error) if duty == Duty::Make => self.stay_small(class, &error).await,
                 Err(error) => {
                     tracing::warn!(%error, "the journal waits for space");
-                    self.wait_for_space().await;
+                    self.wait_for_space(&error).await;
                 }
             }
             self.submit(class);
@@ -92,10 +94,34 @@ impl<E: Env> Shared<E> {
         }
     }
 
-    /// Makes a file of the ordinary size.
-    pub(crate) async fn make_file(&self, class: DurabilityClass) -> Result<()> {
+    /// Makes a file of the ordinary size, and room for what it will hold.
+    async fn make_file(&self, class: DurabilityClass) -> Result<()> {
         let bytes = self.config.journal(class).file_bytes;
-        self.make_file_of(class, bytes).await
+        self.extend_reserve(bytes).await?;
+        self.make_file_of(class, bytes).await?;
+        self.state.borrow_mut().journals[class.index()].cramped = false;
+        Ok(())
+    }
+
+    /// A journal that finds no space for another file goes on with those that
+    /// it has, as at its cap, and tries again.
+    async fn stay_small(self: &Rc<Self>, class: DurabilityClass, error: &Error) {
+        let (was_cramped, stuck) = {
+            let journal = &mut self.state.borrow_mut().journals[class.index()];
+            let was_cramped = std::mem::replace(&mut journal.cramped, true);
+            (was_cramped, journal.stalled && journal.is_stuck())
+        };
+        if !was_cramped {
+            let name = class.name();
+            tracing::warn!(
+                "{error}: the journal of class {name} does not grow until there is space"
+            );
+        }
+        self.kick_keeper();
+        if stuck {
+            return self.wait_for_space(error).await;
+        }
+        self.env.sleep(self.config.no_space_retry).await;
     }
 
     pub(crate) async fn make_file_of(&self, class: DurabilityClass, bytes: u64) -> Result<()> {
@@ -114,7 +140,7 @@ impl<E: Env> Shared<E> {
             }
         };
         let dir = self.config.journal_dir();
-        let made = files::make(&self.env, &dir, &self.config.pools.cold, new).await;
+        let made = files::make(&self.env, &dir, &self.config.pools.upkeep, new).await;
         let mut state = self.state.borrow_mut();
         let journal = &mut state.journals[class.index()];
         match made {
@@ -219,12 +245,15 @@ impl<E: Env> Shared<E> {
     ) -> Result<()> {
         let all_at_once = logs.len() > SYNC_EACH_MAX;
         let mut floors = Vec::new();
-        for &Leaving { handle, end } in logs {
-            let synced = self.sync_to_floor(handle, class, !all_at_once).await;
-            match self.gone_or(handle, synced) {
-                Ok((floor, round)) => floors.push((handle, floor, round, end)),
-                Err(Error::Gone) => {}
-                Err(error) => return Err(error),
+        for some in logs.chunks(SYNC_EACH_MAX) {
+            let syncs = some.iter().map(|l| self.sync_to_floor(l.handle, class, !all_at_once));
+            let synced = together::all(syncs.collect()).await;
+            for (&Leaving { handle, end }, synced) in some.iter().zip(synced) {
+                match self.gone_or(handle, synced) {
+                    Ok((floor, round)) => floors.push((handle, floor, round, end)),
+                    Err(Error::Gone) => {}
+                    Err(error) => return Err(error),
+                }
             }
         }
         if all_at_once && !armed(Bug::NoSegmentSyncBeforeRecycle) {
@@ -249,7 +278,7 @@ impl<E: Env> Shared<E> {
 
     /// Makes a log's segment ready to be trusted up to its committed floor;
     /// returns that, and the truncations that it knows of.
-    async fn sync_to_floor(
+    pub(crate) async fn sync_to_floor(
         self: &Rc<Self>,
         handle: LogHandle,
         class: DurabilityClass,
@@ -260,13 +289,14 @@ impl<E: Env> Shared<E> {
         Ok((floor, round))
     }
 
-    /// Raises a log's floor; `false` when it was truncated meanwhile, perhaps
-    /// below it.
-    fn take_floor(&self, handle: LogHandle, floor: Floor, round: u32) -> Option<bool> {
+    /// Raises a log's floor, unless somebody has raised it further; `false` when
+    /// it was truncated meanwhile, perhaps below it.
+    pub(super) fn take_floor(&self, handle: LogHandle, floor: Floor, round: u32) -> Option<bool> {
         let mut state = self.state.borrow_mut();
         let log = state.log_mut(handle)?;
         let same = log.round == round;
-        if same {
+        let (to, is) = ((floor.segment, floor.pos), (log.floor.segment, log.floor.pos));
+        if same && to > is {
             log.floor = floor;
         }
         Some(same)
@@ -311,54 +341,6 @@ impl<E: Env> Shared<E> {
         }
     }
 
-    /// Queues a `TAIL` frame: the log is its segment up to its floor, then the
-    /// frame's bytes. Nothing when nothing lies above the floor.
-    pub(crate) async fn queue_tail(self: &Rc<Self>, handle: LogHandle) -> Result<()> {
-        self.queue_tail_from(handle, Offset(i64::MAX)).await
-    }
-
-    /// As `queue_tail`, unless the floor has passed `end`: a log that is
-    /// written to meanwhile needs no copy of what later files hold.
-    async fn queue_tail_from(self: &Rc<Self>, handle: LogHandle, end: Offset) -> Result<()> {
-        loop {
-            self.journaled(handle).await?;
-            let (floor, in_memory, rises) = {
-                let state = self.state.borrow();
-                let log = state.log(handle).ok_or(Error::Gone)?;
-                if end <= log.floor.boundary() {
-                    return Ok(());
-                }
-                let large = log.above_floor().is_none_or(|n| n > SMALL_TAIL_BYTES);
-                let rises = log.has_rolled() || large && log.may_rise();
-                (log.floor, log.active().head().max(log.floor.pos), rises)
-            };
-            if rises {
-                // It grew meanwhile: its floor has to rise, not its tail.
-                self.write_behind(handle, false).await?;
-                let class = self.class_of(handle)?;
-                let (floor, round) = self.sync_to_floor(handle, class, true).await?;
-                self.take_floor(handle, floor, round);
-                continue;
-            }
-            let base = Offset(floor.segment);
-            let beginning = if in_memory > floor.pos {
-                self.read_range(handle, base, floor.pos, in_memory).await?
-            } else {
-                Default::default()
-            };
-            match self.try_tail(handle, floor, in_memory, &beginning) {
-                Tail::Queued => return Ok(()),
-                Tail::Changed => {}
-                Tail::Full => {
-                    let class = self.class_of(handle)?;
-                    self.submit(class);
-                    self.env.sleep(RETRY).await;
-                    self.check()?;
-                }
-            }
-        }
-    }
-
     /// Makes a segment and its indexes ready to be trusted up to a floor.
     async fn sync_below(&self, handle: LogHandle, floor: &Floor, sync: bool) -> Result<()> {
         self.claim(handle).await?;
@@ -369,78 +351,21 @@ impl<E: Env> Shared<E> {
 
     async fn sync_claimed(&self, handle: LogHandle, floor: &Floor, sync: bool) -> Result<()> {
         let base = Offset(floor.segment);
-        self.write_indexes(handle, base, Some(floor.boundary_pos), sync).await?;
-        let file = self.segment_file(handle, base).await?;
-        if sync { self.sync_file(&file).await } else { Ok(()) }
+        let indexes = self.write_indexes(handle, base, Some(floor.boundary_pos), sync);
+        let bytes = async {
+            if !sync {
+                return Ok(());
+            }
+            let file = self.segment_file(handle, base).await?;
+            self.sync_file(&file).await
+        };
+        // Both to their ends, whatever becomes of the other.
+        let (indexes, bytes) = futures_lite::future::zip(indexes, bytes).await;
+        indexes.and(bytes)
     }
 
-    fn class_of(&self, handle: LogHandle) -> Result<DurabilityClass> {
+    pub(super) fn class_of(&self, handle: LogHandle) -> Result<DurabilityClass> {
         self.state.borrow().log(handle).map(Log::class).ok_or(Error::Gone)
-    }
-
-    fn try_tail(
-        &self,
-        handle: LogHandle,
-        floor: Floor,
-        in_memory: u64,
-        beginning: &super::Slices,
-    ) -> Tail {
-        let mut pieces = beginning.clone();
-        let header = {
-            let state = self.state.borrow();
-            let Some(log) = state.log(handle) else { return Tail::Changed };
-            let segment = log.active();
-            let same = log.floor == floor
-                && segment.base.0 == floor.segment
-                && segment.head() <= in_memory
-                && segment.end_pos >= in_memory
-                && log.is_journaled()
-                && !log.truncating;
-            if !same {
-                return Tail::Changed;
-            }
-            if segment.end_pos <= floor.pos {
-                return Tail::Queued;
-            }
-            segment.slices(in_memory, segment.end_pos, &mut pieces);
-            let epoch = log.epochs.latest().map_or(crate::model::LeaderEpoch::NONE, |e| e.epoch);
-            FrameHeader {
-                base_offset: Offset(floor.boundary_offset),
-                end_offset: segment.end_offset,
-                segment: segment.base,
-                position: floor.pos,
-                aux: floor.boundary_pos,
-                ..FrameHeader::bare(FrameKind::Tail, log.known.log_id, epoch)
-            }
-        };
-        let parts: Vec<&[u8]> = pieces.iter().map(|p| &**p).collect();
-        let queued = if armed(Bug::TailSplitInTwo) {
-            self.split_tail(handle, header, &parts)
-        } else {
-            self.queue_frame(handle, header, &parts).map(|_| ())
-        };
-        if queued.is_ok() { Tail::Queued } else { Tail::Full }
-    }
-
-    /// The planted bug: a reset, and the bytes in a group of their own.
-    fn split_tail(
-        &self,
-        handle: LogHandle,
-        header: FrameHeader,
-        parts: &[&[u8]],
-    ) -> std::result::Result<(), super::AppendError> {
-        let reset = FrameHeader {
-            end_offset: header.base_offset,
-            position: header.aux,
-            aux: 0,
-            ..FrameHeader { kind: FrameKind::Reset, ..header }
-        };
-        self.queue_frame(handle, reset, &[])?;
-        {
-            let mut state = self.state.borrow_mut();
-            state.journals.iter_mut().for_each(|j| j.split());
-        }
-        self.queue_frame(handle, header, parts).map(|_| ())
     }
 
     /// Writes the checkpoint of this shard, one at a time.
@@ -458,15 +383,24 @@ impl<E: Env> Shared<E> {
     }
 
     async fn store_checkpoint(&self) -> Result<()> {
+        let mut handles = Vec::new();
         let checkpoint = {
             let mut state = self.state.borrow_mut();
             state.checkpoint_sequence += 1;
+            handles.extend(state.logs.iter().map(|(_, log)| (log.handle, log.droppable_by_now())));
             let logs = state.logs.iter().map(|(_, log)| log.entry()).collect();
             let first_groups = [state.journals[0].first_group, state.journals[1].first_group];
             Checkpoint { sequence: state.checkpoint_sequence, first_groups, logs }
         };
         let dir = self.config.journal_dir();
-        checkpoint::store(&self.env, &dir, self.config.shard.0, &checkpoint).await
+        checkpoint::store(&self.env, &dir, self.config.shard.0, &checkpoint).await?;
+        let mut state = self.state.borrow_mut();
+        for (handle, upto) in handles {
+            if let Some(log) = state.log_mut(handle) {
+                log.droppable = log.droppable.max(upto);
+            }
+        }
+        Ok(())
     }
 
     async fn free_oldest(&self, class: DurabilityClass) -> Result<()> {
@@ -479,10 +413,11 @@ impl<E: Env> Shared<E> {
         let Some(mut file) = file else { return Ok(()) };
         let keep = {
             let journal = &self.state.borrow().journals[class.index()];
-            file.header.capacity >= journal.config.file_bytes && !journal.is_beyond_cap()
+            let small = file.header.capacity < journal.config.file_bytes;
+            (!small || journal.cramped) && !journal.is_beyond_cap()
         };
         if keep {
-            files::recycle(&self.env, &mut file, &self.config.pools.cold, sequence).await?;
+            files::recycle(&self.env, &mut file, &self.config.pools.upkeep, sequence).await?;
             self.state.borrow_mut().journals[class.index()].ready.push_back(file);
             return Ok(());
         }
@@ -492,12 +427,6 @@ impl<E: Env> Shared<E> {
         self.state.borrow_mut().journals[class.index()].total_bytes -= file.header.capacity;
         Ok(())
     }
-}
-
-enum Tail {
-    Queued,
-    Changed,
-    Full,
 }
 
 impl<E: Env> State<E> {
@@ -511,7 +440,8 @@ impl<E: Env> State<E> {
     fn due(&self, duty: Duty) -> Option<DurabilityClass> {
         let due = |j: &&super::journal::writer::Journal<super::state::FileOf<E>>| match duty {
             Duty::Make => j.wants_file(),
-            Duty::Reclaim => j.wants_reclaim(),
+            // Its checkpoint would make void what a start has not finished with.
+            Duty::Reclaim => self.ready && j.wants_reclaim(),
         };
         self.journals.iter().find(due).map(|j| j.class)
     }
@@ -524,17 +454,17 @@ impl Log {
     }
 
     /// Whether a segment has ended above the floor.
-    fn has_rolled(&self) -> bool {
+    pub(super) fn has_rolled(&self) -> bool {
         self.open.len() > 1 || self.active().base.0 != self.floor.segment
     }
 
     /// Whether a whole block above the floor is committed.
-    fn may_rise(&self) -> bool {
+    pub(super) fn may_rise(&self) -> bool {
         let active = self.active();
         block_of(active.position_below(self.high_watermark, 0)) > self.floor.pos
     }
 
-    fn possible_floor(&self) -> Option<Floor> {
+    pub(crate) fn possible_floor(&self) -> Option<Floor> {
         let segment = self.open.front().filter(|_| self.open.len() == 1)?;
         let (boundary, _) = segment.straddle;
         (boundary.offset <= self.high_watermark).then_some(Floor {
@@ -550,7 +480,7 @@ impl Log {
         LogEntry {
             log_id: self.known.log_id.0,
             name: self.known.dir_name(),
-            log_start: self.log_start.0,
+            log_start: self.start_wanted.0,
             floor: self.floor,
             // Later ones follow from the frames above the floor.
             epochs: self

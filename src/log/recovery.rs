@@ -16,7 +16,6 @@ use super::files_lru::FilesLru;
 use super::journal::files::{FileHeader, is_journal};
 use super::journal::frame::{FrameHeader, FrameKind};
 use super::journal::reader::{self, Chain, Replay, Stop};
-use super::segment::names::Kind;
 use super::segment_io::READ_BYTES;
 use super::set::{LogSet, Recovered};
 use super::state::{FileOf, Shared, State};
@@ -41,10 +40,10 @@ pub struct Recovery<E: Env> {
     pub(crate) files: Vec<FoundFile<FileOf<E>>>,
     pub(crate) entries: AHashMap<LogId, LogEntry>,
     replays: AHashMap<LogId, Replay>,
-    chains: AHashMap<(DurabilityClass, u16), Chain>,
+    pub(crate) chains: AHashMap<(DurabilityClass, u16), Chain>,
     /// First group of each chain that still counts.
-    first_groups: AHashMap<(DurabilityClass, u16), u64>,
-    old_checkpoints: Vec<String>,
+    pub(crate) first_groups: AHashMap<(DurabilityClass, u16), u64>,
+    pub(crate) old_checkpoints: Vec<String>,
     /// For the planted bug only: who else had a log's name.
     names: AHashMap<String, LogId>,
     aliases: AHashMap<LogId, LogId>,
@@ -79,13 +78,14 @@ impl<E: Env> Recovery<E> {
             names: AHashMap::new(),
             aliases: AHashMap::new(),
         };
+        recovery.shared().find_reserve().await?;
         recovery.take_checkpoints(checkpoints);
         recovery.find_files().await?;
         recovery.replay_all().await?;
         Ok(recovery)
     }
 
-    fn shared(&self) -> &Rc<Shared<E>> {
+    pub(crate) fn shared(&self) -> &Rc<Shared<E>> {
         &self.set.shared
     }
 
@@ -253,7 +253,8 @@ impl<E: Env> Recovery<E> {
     }
 
     /// Recovers one log: applies its frames, writes its tail to its segments,
-    /// rebuilds what is beyond its floor. It can be read from now on.
+    /// rebuilds what is beyond its floor. It can be read from now on. A full
+    /// disk is waited out, since what was acknowledged is in the journal only.
     pub async fn recover_log(&mut self, known: &KnownLog) -> Result<Recovered> {
         let mut id = known.log_id;
         if armed(Bug::FrameMatchedByTopicName) {
@@ -263,130 +264,22 @@ impl<E: Env> Recovery<E> {
         let replay = self.replays.remove(&id).unwrap_or_else(|| {
             Replay::new(entry.as_ref().map_or(checkpoint::Floor::start_of(0), |e| e.floor))
         });
-        super::rebuild::rebuild(self, known, entry, replay).await
+        loop {
+            let built = super::rebuild::rebuild(self, known, entry.clone(), replay.clone()).await;
+            let Err(error @ Error::NoSpace { .. }) = built else { return built };
+            let name = known.dir_name();
+            tracing::error!("{error}: the start of {name} waits until there is space");
+            self.set.shared.wait_for_space(&error).await;
+        }
     }
 
     /// The set, for reads of logs already recovered.
     pub fn set(&self) -> &LogSet<E> {
         &self.set
     }
-
-    /// Starts each log's epoch in a fresh journal, checkpoints and deletes the
-    /// old journals: the set takes appends from now on.
-    ///
-    /// The checkpoint must come after the first frames are durable: its floors
-    /// lie inside batches whose rest may be in a `TAIL` or `EXTENT` of the old
-    /// journal that begins below them, and so would not count any more.
-    pub async fn finish(self) -> Result<LogSet<E>> {
-        let shared = self.shared().clone();
-        for ((class, shard), first) in &self.first_groups {
-            if *shard == shared.config.shard.0 {
-                shared.state.borrow_mut().journals[class.index()].first_group = *first;
-            }
-        }
-        shared.write_rebuilt_indexes().await?;
-        // Before any frame: a `TAIL` says that its segment is synced.
-        shared.sync_recovered().await?;
-        {
-            let mut state = shared.state.borrow_mut();
-            for class in DurabilityClass::ALL {
-                let chain = self.chains.get(&(class, shared.config.shard.0));
-                if let Some((number, crc)) = chain.and_then(|c| c.last) {
-                    state.journals[class.index()].continue_after(number, crc);
-                }
-            }
-            state.writable = true;
-        }
-        for class in DurabilityClass::ALL {
-            let bytes = shared.config.journal(class).first_file_bytes;
-            shared.make_file_of(class, bytes).await?;
-        }
-        let logs: Vec<_> = shared.state.borrow().logs.iter().map(|(_, l)| l.handle).collect();
-        for handle in logs {
-            if !armed(Bug::NoResetAtRecovery) {
-                shared.restart(handle).await?;
-            }
-            if shared.env.slice_over() {
-                shared.env.pause().await;
-            }
-        }
-        for class in DurabilityClass::ALL {
-            shared.settle(class).await?;
-        }
-        shared.sync_page_cache_journal().await?;
-        {
-            let mut state = shared.state.borrow_mut();
-            for journal in &mut state.journals {
-                journal.forget_before_run();
-            }
-        }
-        shared.write_checkpoint().await?;
-        self.delete_old(&shared).await?;
-        shared.resume_deletions().await?;
-        Ok(self.set)
-    }
-
-    async fn delete_old(&self, shared: &Rc<Shared<E>>) -> Result<()> {
-        let dir = shared.config.journal_dir();
-        let checkpoints = self.old_checkpoints.iter().map(|name| dir.join(name));
-        let journals = self.files.iter().map(|f| f.path.clone());
-        for path in journals.chain(checkpoints) {
-            let removed = shared.env.fs().remove_file(&path).await;
-            removed.map_err(|e| Error::io(&path, e))?;
-        }
-        shared.sync_dir(&dir).await
-    }
 }
 
 impl<E: Env> Shared<E> {
-    /// Below a floor both indexes are believed: what recovery has built anew
-    /// is synced before a checkpoint says where the floors are.
-    async fn write_rebuilt_indexes(self: &Rc<Self>) -> Result<()> {
-        let rebuilt: Vec<_> = {
-            let state = self.state.borrow();
-            let fresh = state.logs.iter().map(|(_, log)| log).filter(|log| {
-                let index = &log.active().index;
-                !index.pending().is_empty() || !index.pending_times().is_empty()
-            });
-            fresh.map(|log| (log.handle, log.floor)).collect()
-        };
-        for (handle, floor) in rebuilt {
-            let base = crate::model::Offset(floor.segment);
-            self.write_indexes(handle, base, Some(floor.boundary_pos), false).await?;
-            self.sync_indexes_later(handle, base).await?;
-        }
-        Ok(())
-    }
-
-    async fn sync_indexes_later(&self, handle: super::LogHandle, base: Offset) -> Result<()> {
-        let mode = OpenMode { create: false, ..OpenMode::BUFFERED };
-        for kind in [Kind::Index, Kind::TimeIndex] {
-            let path = self.path(handle, base, kind)?;
-            match self.env.fs().open(&path, mode).await {
-                Ok(file) => self.sync_file_later(file),
-                Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
-                Err(e) => return Err(Error::io(&path, e)),
-            }
-        }
-        let dir = self.state.borrow().log(handle).ok_or(Error::Gone)?.dir.clone();
-        self.sync_dir_later(&dir);
-        Ok(())
-    }
-
-    /// A log's first frame in the fresh journal: the epoch that starts, and
-    /// what lies above the floor.
-    async fn restart(self: &Rc<Self>, handle: super::LogHandle) -> Result<()> {
-        let (frame, partial) = {
-            let state = self.state.borrow();
-            let log = state.log(handle).ok_or(Error::Gone)?;
-            (log.reset_frame(), log.above_floor() != Some(0))
-        };
-        if partial {
-            return self.queue_tail(handle).await;
-        }
-        self.queue_patiently(handle, frame, &[]).await
-    }
-
     /// Queues a frame, waiting for journal memory.
     pub(crate) async fn queue_patiently(
         self: &Rc<Self>,

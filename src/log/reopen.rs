@@ -50,7 +50,7 @@ impl<E: Env> Shared<E> {
         let start = Mark { offset: base, pos: 0 };
         let mut index = IndexBuilder::new(base, interval);
         let mut straddle = (start, start);
-        let mut walk = Walk::new(&self.env, &file, &self.config.pools.cold, start, end.pos);
+        let mut walk = Walk::new(&self.env, &file, &self.config.pools.upkeep, start, end.pos);
         while let Some((head, _)) = walk.peek().await? {
             let at = walk.at;
             index.add(&IndexedBatch {

@@ -54,11 +54,7 @@ impl<E: Env> Scan<'_, E> {
                 let (mut index, _) = self.segment(*base, end, None).await?;
                 self.close_index(*base, &mut index).await?;
             } else if segment.end > self.wanted_from || base.0 >= self.epochs_from.segment {
-                // Its indexes are synced; only producers and epochs want it, so
-                // damage in it harms its readers and not the start.
-                if let Err(error) = self.segment(*base, end, Some(segment.len)).await {
-                    tracing::error!(%error, "a closed segment is damaged");
-                }
+                self.read_closed(*base, end).await?;
             }
         }
         if segments.closed.range(floor..).next().is_some() {
@@ -136,7 +132,7 @@ impl<E: Env> Scan<'_, E> {
         Ok((index, straddle))
     }
 
-    fn note(&mut self, head: &BatchHead, whole: &[u8]) {
+    pub(crate) fn note(&mut self, head: &BatchHead, whole: &[u8]) {
         let Ok((view, _)) = BatchView::parse(whole) else { return };
         let Ok(summary) = view.summary() else { return };
         self.batches.push(RecoveredBatch { base_offset: head.base, epoch: head.epoch, summary });
@@ -145,7 +141,7 @@ impl<E: Env> Scan<'_, E> {
     /// The index as far as its files are believable, below `limit` bytes and
     /// before the first batch that the producers want; and the boundary from
     /// which the walk goes on.
-    async fn resume_index(
+    pub(crate) async fn resume_index(
         &self,
         file: &FileOf<E>,
         base: Offset,
@@ -216,7 +212,7 @@ impl<E: Env> Scan<'_, E> {
     }
 }
 
-fn has_producer(header: &[u8]) -> bool {
+pub(crate) fn has_producer(header: &[u8]) -> bool {
     let id: [u8; 8] = header[43..51].try_into().expect("a header was peeked");
     ProducerId(i64::from_be_bytes(id)) != ProducerId::NONE
 }

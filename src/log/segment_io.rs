@@ -7,14 +7,15 @@ use std::rc::Rc;
 use smallvec::SmallVec;
 
 use super::config::BLOCK;
-use super::error::{Error, FatalReason, Result, is_no_descriptor};
+use super::error::{Error, FatalReason, Result, is_no_descriptor, is_no_space};
 use super::files_lru::FileKey;
 use super::segment::index::IndexBytes;
 use super::segment::names::{self, Kind};
 use super::segment::tail::block_of;
 use super::set::{LogHandle, Slices};
 use super::state::{ClosedSegment, FileOf, Shared};
-use crate::io::{ChunkMut, ChunkSlice, Env, File as _, FileSystem as _, OpenMode};
+use super::together;
+use crate::io::{ChunkMut, ChunkSlice, Env, File as _, FileSystem as _, OpenMode, Pool};
 use crate::model::Offset;
 use crate::model::planted::{Bug, armed};
 
@@ -22,6 +23,11 @@ use crate::model::planted::{Bug, armed};
 const INDEX_WRITE_BYTES: usize = 256 * 1024;
 /// Bytes read from a segment at once.
 pub(crate) const READ_BYTES: u64 = 1 << 20;
+
+/// Writes of one file under way together.
+const WRITES_AT_ONCE: usize = 16;
+/// Most bytes that a segment's file is made longer than what it holds.
+const AHEAD_MAX: u64 = 16 << 20;
 
 /// A write of whole blocks.
 type Blocks = Vec<(u64, ChunkSlice)>;
@@ -94,11 +100,6 @@ impl<E: Env> Shared<E> {
         if gone && result.is_err() { Err(Error::Gone) } else { result }
     }
 
-    /// Truncations that a log has seen.
-    pub(crate) fn round(&self, handle: LogHandle) -> Option<u32> {
-        self.state.borrow().log(handle).map(|log| log.round)
-    }
-
     /// What was read of a log that was deleted meanwhile may be a successor's
     /// of the same name.
     pub(crate) fn unless_gone<T>(&self, handle: LogHandle, result: Result<T>) -> Result<T> {
@@ -107,9 +108,10 @@ impl<E: Env> Shared<E> {
     }
 
     /// The bytes from `from` to `to` of a segment, from memory as far as they
-    /// are there, else from its file.
+    /// are there, else from its file into memory of `pool`.
     pub(crate) async fn read_range(
         &self,
+        pool: &Pool,
         handle: LogHandle,
         base: Offset,
         from: u64,
@@ -138,7 +140,7 @@ impl<E: Env> Shared<E> {
         let mut at = from;
         while at < file_end {
             let end = file_end.min(block_of(at) + READ_BYTES);
-            out.push(self.read_file(handle, base, at, end).await?);
+            out.push(self.read_file(pool, handle, base, at, end).await?);
             at = end;
         }
         out.extend(memory);
@@ -146,15 +148,16 @@ impl<E: Env> Shared<E> {
     }
 
     /// Bytes of a segment's file.
-    pub(crate) async fn read_file(
+    async fn read_file(
         &self,
+        pool: &Pool,
         handle: LogHandle,
         base: Offset,
         from: u64,
         to: u64,
     ) -> Result<ChunkSlice> {
         let file = self.segment_file(handle, base).await?;
-        read_aligned(&file, &self.config.pools.cold, from, to).await
+        read_aligned(&file, pool, from, to).await
     }
 
     /// Blocks of an open segment from `from` (a block boundary) to `to`, ready
@@ -172,7 +175,7 @@ impl<E: Env> Shared<E> {
         let head = self.open_segment(handle, base, |s| s.head())?;
         let beginning = if head > from {
             assert!(head - from < BLOCK, "blocks at {from} are neither in memory nor written");
-            Some(read_aligned(file, &self.config.pools.cold, from, head).await?)
+            Some(read_aligned(file, &self.config.pools.upkeep, from, head).await?)
         } else {
             None
         };
@@ -180,7 +183,7 @@ impl<E: Env> Shared<E> {
         let last_whole = block_of(to).max(first_whole);
         let mut blocks = Vec::new();
         if let Some(beginning) = beginning {
-            let mut block = self.cold_block()?;
+            let mut block = self.spare_block()?;
             block.extend(&beginning);
             self.fill(handle, base, &mut block, head, to.min(from + BLOCK))?;
             blocks.push((from, block.freeze()));
@@ -199,15 +202,15 @@ impl<E: Env> Shared<E> {
             }
         }
         if to > last_whole {
-            let mut block = self.cold_block()?;
+            let mut block = self.spare_block()?;
             self.fill(handle, base, &mut block, last_whole, to)?;
             blocks.push((last_whole, block.freeze()));
         }
         Ok(blocks)
     }
 
-    fn cold_block(&self) -> Result<ChunkMut> {
-        let pool = &self.config.pools.cold;
+    fn spare_block(&self) -> Result<ChunkMut> {
+        let pool = &self.config.pools.upkeep;
         let mut block = pool.take(BLOCK as usize).ok_or(Error::NoMemory(pool.name()))?;
         block.space_mut().fill(0);
         Ok(block)
@@ -250,12 +253,54 @@ impl<E: Env> Shared<E> {
         to: u64,
     ) -> Result<FileOf<E>> {
         let file = self.segment_file(handle, base).await?;
-        for (pos, bytes) in self.gather(handle, base, from, to, &file).await? {
-            file.write_at(bytes, pos)
-                .await
-                .map_err(|e| Error::write(FatalReason::SegmentWrite, file.path(), e))?;
+        self.allocate_ahead(handle, base, to, &file).await?;
+        let blocks = self.gather(handle, base, from, to, &file).await?;
+        // Together, so that the device is told once.
+        for some in blocks.chunks(WRITES_AT_ONCE) {
+            let writes = some.iter().map(|(pos, bytes)| file.write_at(bytes.clone(), *pos));
+            for written in together::all(writes.collect()).await {
+                written.map_err(|e| Error::write(FatalReason::SegmentWrite, file.path(), e))?;
+            }
         }
         Ok(file)
+    }
+
+    /// Lets the active segment's file have blocks beyond `to` before they are
+    /// written: a direct write that makes its file longer blocks a worker of
+    /// the ring until it is done.
+    async fn allocate_ahead(
+        &self,
+        handle: LogHandle,
+        base: Offset,
+        to: u64,
+        file: &FileOf<E>,
+    ) -> Result<()> {
+        let (have, want) = {
+            let state = self.state.borrow();
+            let log = state.log(handle).ok_or(Error::Gone)?;
+            let segment = log.active();
+            if segment.base != base || to <= segment.allocated {
+                return Ok(());
+            }
+            // As much again as there is, so that small logs stay small.
+            let want = to + to.min(AHEAD_MAX);
+            let want = want.min(log.known.config.segment_bytes.max(to));
+            (segment.allocated.max(segment.written), want.next_multiple_of(BLOCK))
+        };
+        let allocated = match file.allocate(have..want).await {
+            Ok(()) => want,
+            // Without: the write itself says whether there is room.
+            Err(e) if is_no_space(&e) || e.kind() == std::io::ErrorKind::Unsupported => {
+                to.next_multiple_of(BLOCK)
+            }
+            Err(e) => return Err(Error::fatal(FatalReason::SegmentWrite, file.path(), &e)),
+        };
+        let mut state = self.state.borrow_mut();
+        let log = state.log_mut(handle).ok_or(Error::Gone)?;
+        if let Some(segment) = log.segment_mut(base) {
+            segment.allocated = allocated;
+        }
+        Ok(())
     }
 
     /// fdatasync of a segment.
@@ -283,24 +328,35 @@ impl<E: Env> Shared<E> {
             log.segment(base).map_or_else(IndexBytes::default, |s| s.index.pending_bytes(below))
         };
         let closing = below.is_none();
-        self.write_index(handle, base, Kind::Index, &bytes.offset, (closing, sync)).await?;
-        self.write_index(handle, base, Kind::TimeIndex, &bytes.time, (closing, sync)).await?;
-        {
+        let (offset, time) = (&bytes.offset, &bytes.time);
+        together::all_well(vec![
+            self.write_index(handle, base, Kind::Index, offset, (closing, sync)),
+            self.write_index(handle, base, Kind::TimeIndex, time, (closing, sync)),
+        ])
+        .await?;
+        let (dir, named) = {
             // Only now: an entry that did not fit on the disk is tried again.
             let mut state = self.state.borrow_mut();
             let log = state.log_mut(handle).ok_or(Error::Gone)?;
-            if let Some(segment) = log.segment_mut(base) {
-                segment.index.written(&bytes);
-            }
-        }
-        if !sync {
+            let dir = log.dir.clone();
+            let Some(segment) = log.segment_mut(base) else { return Ok(()) };
+            segment.index.written(&bytes);
+            (dir, segment.indexes_named)
+        };
+        if !sync || named {
             return Ok(());
         }
         // A cut may keep the name of one index and lose that of the other.
-        let dir = self.state.borrow().log(handle).ok_or(Error::Gone)?.dir.clone();
         let synced = self.sync_dir(&dir).await;
         // A deletion may have taken the directory away meanwhile.
-        if self.state.borrow().log(handle).is_none() { Err(Error::Gone) } else { synced }
+        let mut state = self.state.borrow_mut();
+        let log = state.log_mut(handle).ok_or(Error::Gone)?;
+        synced?;
+        let both = |(pos, bytes): &(u64, Vec<u8>)| *pos > 0 || !bytes.is_empty();
+        if let Some(segment) = log.segment_mut(base) {
+            segment.indexes_named = both(offset) && both(time);
+        }
+        Ok(())
     }
 
     async fn write_index(
@@ -325,7 +381,7 @@ impl<E: Env> Shared<E> {
             .await
             .map_err(|e| Error::io(&path, e))?;
         for piece in bytes.chunks(INDEX_WRITE_BYTES) {
-            let pool = &self.config.pools.cold;
+            let pool = &self.config.pools.upkeep;
             let mut chunk = pool.take(piece.len()).ok_or(Error::NoMemory(pool.name()))?;
             chunk.extend(piece);
             file.write_at(chunk.freeze(), pos).await.map_err(failed)?;
@@ -373,12 +429,12 @@ impl<E: Env> Shared<E> {
                 },
             );
         }
-        self.write_epochs(handle).await
+        self.write_epochs(handle, true).await
     }
 
     /// Writes `leader-epoch-checkpoint`, for Kafka's tools; ours is the
-    /// checkpoint.
-    pub(crate) async fn write_epochs(&self, handle: LogHandle) -> Result<()> {
+    /// checkpoint. Without `sync` the caller syncs the file system.
+    pub(crate) async fn write_epochs(&self, handle: LogHandle, sync: bool) -> Result<()> {
         let (path, text) = {
             let state = self.state.borrow();
             let log = state.log(handle).ok_or(Error::Gone)?;
@@ -386,7 +442,15 @@ impl<E: Env> Shared<E> {
         };
         let temporary = path.with_extension("tmp");
         let fs = self.env.fs();
-        let written = fs.write(&temporary, text.into_bytes()).await;
+        let written = match sync {
+            true => fs.write(&temporary, text.into_bytes()).await,
+            false => match fs.open(&temporary, OpenMode::BUFFERED).await {
+                Ok(file) => {
+                    file.write_now(text.as_bytes(), 0).and(file.set_len(text.len() as u64).await)
+                }
+                Err(e) => Err(e),
+            },
+        };
         written.map_err(|e| Error::write(FatalReason::Checkpoint, &path, e))?;
         let renamed = fs.rename(&temporary, &path).await;
         renamed.map_err(|e| Error::write(FatalReason::Checkpoint, &path, e))
@@ -396,7 +460,7 @@ impl<E: Env> Shared<E> {
 /// Reads `from..to` of a direct file through an aligned buffer.
 pub(crate) async fn read_aligned<F: crate::io::File>(
     file: &F,
-    pool: &crate::io::Pool,
+    pool: &Pool,
     from: u64,
     to: u64,
 ) -> Result<ChunkSlice> {

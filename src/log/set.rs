@@ -2,15 +2,16 @@
 //!
 //! Thin: each method is one line into the module that does it.
 
+use std::path::Path;
 use std::rc::Rc;
 
 use smallvec::SmallVec;
 
 use super::recovery::Recovery;
 use super::state::Shared;
-use super::{AppendError, EpochEntry, FatalReason, KnownLog, LogSetConfig, Result};
-use crate::io::{ChunkSlice, Env};
-use crate::model::{LeaderEpoch, LogId, Offset, Timestamp};
+use super::{AppendError, EpochEntry, FatalReason, KnownLog, LogConfig, LogSetConfig, Result};
+use crate::io::{ChunkSlice, Env, FileSystem as _, Space};
+use crate::model::{LeaderEpoch, LogId, Offset, Timestamp, TopicId};
 use crate::record::BatchSummary;
 
 /// An open log of a [`LogSet`]; never valid again after `delete`.
@@ -124,15 +125,43 @@ impl<E: Env> LogSet<E> {
         Ok((recovery.finish().await?, found))
     }
 
+    /// Whether the start has come to its end: on a full disk the last steps
+    /// wait for space, and appends are refused until then.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        self.shared.state.borrow().ready
+    }
+
+    /// Whether appends and new logs find space, as far as the last try told.
+    #[must_use]
+    pub fn has_space(&self) -> bool {
+        let state = self.shared.state.borrow();
+        state.ready && !state.no_space
+    }
+
     /// Makes an empty log and its directory.
     pub async fn create(&self, known: &KnownLog) -> Result<LogHandle> {
         self.shared.noted(self.shared.create(known).await)
+    }
+
+    /// Changes a log's settings; those of segments hold from the next roll on.
+    pub fn set_config(&self, handle: LogHandle, config: LogConfig) {
+        if let Some(log) = self.shared.state.borrow_mut().log_mut(handle) {
+            log.known.config = config;
+        }
     }
 
     /// Takes a log out of service: its directory is renamed durably now and
     /// unlinked in the background.
     pub async fn delete(&self, handle: LogHandle) -> Result<()> {
         self.shared.noted(self.shared.delete(handle).await)
+    }
+
+    /// Deletes the directories of partitions that are in no log of this set and
+    /// whose topic is one of `removed`: a crash came between a removal that is
+    /// durable and the directory's rename. Others are left alone.
+    pub async fn delete_removed(&self, removed: &[TopicId]) -> Result<()> {
+        self.shared.delete_removed(removed).await
     }
 
     /// Appends one validated batch at the log's end, `base_offset`: copies it
@@ -176,12 +205,51 @@ impl<E: Env> LogSet<E> {
         self.shared.set_high_watermark(handle, offset);
     }
 
-    /// Raises the first readable offset; persisted with the next checkpoint.
-    pub fn set_log_start(&self, handle: LogHandle, offset: Offset) {
-        if let Some(log) = self.shared.state.borrow_mut().log_mut(handle) {
-            log.log_start = log.log_start.max(offset.min(log.high_watermark));
-            log.epochs.truncate_before(log.log_start);
-        }
+    /// The first offset that retention keeps at wall time `now_ms`, when
+    /// segments before it can go; for `advance_log_starts` and `drop_segments`
+    /// then. Starts a new segment when the active one is among them.
+    pub async fn retained_from(&self, handle: LogHandle, now_ms: i64) -> Result<Option<Offset>> {
+        self.shared.retained_from(handle, now_ms).await
+    }
+
+    /// Raises first readable offsets, none beyond its high watermark. Durable
+    /// when it returns, and only then seen by readers: a log start never goes
+    /// back. After an error nothing has been seen.
+    pub async fn advance_log_starts(&self, moves: &[(LogHandle, Offset)]) -> Result<()> {
+        let advanced = self.shared.advance_log_starts(moves).await;
+        advanced.inspect_err(|error| self.shared.poison_by(error))
+    }
+
+    /// Drops segments that lie wholly before their log's start, as far as what
+    /// follows them is committed; returns how many. Their files are unlinked
+    /// in the background, after the topic's delay.
+    pub async fn drop_segments(&self, handles: &[LogHandle]) -> Result<usize> {
+        let dropped = self.shared.drop_segments(handles).await;
+        dropped.inspect_err(|error| self.shared.poison_by(error))
+    }
+
+    /// Bytes of a log's segments, unwritten ones included.
+    #[must_use]
+    pub fn size(&self, handle: LogHandle) -> Option<u64> {
+        self.shared.size(handle)
+    }
+
+    /// The data directory.
+    #[must_use]
+    pub fn data_dir(&self) -> &Path {
+        &self.shared.config.data_dir
+    }
+
+    /// Room of the file system that holds the data directory.
+    pub async fn space(&self) -> Result<Space> {
+        let dir = self.data_dir();
+        self.shared.env.fs().space(dir).await.map_err(|e| super::Error::io(dir, e))
+    }
+
+    /// Offset of the newest producer snapshot that is on disk, as far as known.
+    #[must_use]
+    pub fn newest_snapshot(&self, handle: LogHandle) -> Option<Offset> {
+        Some(self.shared.state.borrow().log(handle)?.snapshot_at)
     }
 
     /// First readable offset, durable end and end of a log.
@@ -216,11 +284,13 @@ impl<E: Env> LogSet<E> {
 
     /// Does what `read` could not do from memory.
     pub async fn read_cold(&self, read: ColdRead) -> Result<Slices> {
+        let _reading = self.shared.files.begin_read(&self.shared.env).await;
         loop {
-            let round = self.shared.round(read.handle);
+            let view = self.shared.view(read.handle);
             let found = self.shared.read_cold(read).await;
-            // A truncation beyond the bound may take away what was looked at.
-            if found.is_ok() || round == self.shared.round(read.handle) {
+            // A truncation beyond the bound, or retention, may take away what
+            // was looked at.
+            if found.is_ok() || view == self.shared.view(read.handle) {
                 return self.shared.unless_gone(read.handle, found);
             }
         }
@@ -233,10 +303,11 @@ impl<E: Env> LogSet<E> {
         timestamp: Timestamp,
         upper: Offset,
     ) -> Result<Option<TimestampOffset>> {
+        let _reading = self.shared.files.begin_read(&self.shared.env).await;
         loop {
-            let round = self.shared.round(handle);
+            let view = self.shared.view(handle);
             let found = self.shared.offset_for_timestamp(handle, timestamp, upper).await;
-            if found.is_ok() || round == self.shared.round(handle) {
+            if matches!(found, Ok(Some(_))) || view == self.shared.view(handle) {
                 return self.shared.unless_gone(handle, found);
             }
         }
@@ -298,7 +369,8 @@ impl<E: Env> LogSet<E> {
         super::snapshots::store(&self.shared, handle, bytes, at)
     }
 
-    /// Clean stop: flushes, writes everything behind, checkpoints.
+    /// Clean stop: flushes, writes everything behind, checkpoints. On a full
+    /// disk what is in the journals stays there.
     pub async fn close(&self) -> Result<()> {
         self.shared.noted(self.shared.close().await)
     }

@@ -48,19 +48,27 @@ pub(crate) fn store<E: Env>(
         let Some((storing, dir)) = storing? else { return Ok(()) };
         let shared = storing.shared.clone();
         let stored = shared.store_snapshot(bytes, at, &dir).await;
+        if let Some(log) = shared.state.borrow_mut().log_mut(handle) {
+            match &stored {
+                Ok(()) => log.snapshot_at = log.snapshot_at.max(at),
+                Err(_) => log.snapshot_begun = None,
+            }
+        }
         shared.noted(shared.gone_or(handle, stored))
     }
 }
 
 type Begun<E> = Option<(Storing<E>, std::path::PathBuf)>;
 
-/// `None` when a truncation that is under way makes the snapshot void.
+/// `None` when a truncation that is under way makes the snapshot void, or
+/// when there is one of this offset: a roll and retention want the same.
 fn begin<E: Env>(shared: &Rc<Shared<E>>, handle: LogHandle, at: Offset) -> Result<Begun<E>> {
     let mut state = shared.state.borrow_mut();
     let log = state.log_mut(handle).ok_or(Error::Gone)?;
-    if at > log.truncate_to.unwrap_or(log.end()) {
+    if at > log.truncate_to.unwrap_or(log.end()) || log.snapshot_begun == Some(at) {
         return Ok(None);
     }
+    log.snapshot_begun = Some(at);
     log.snapshots += 1;
     let dir = log.dir.clone();
     Ok(Some((Storing { shared: shared.clone(), handle }, dir)))
@@ -116,8 +124,13 @@ impl<E: Env> Shared<E> {
     /// speak of records that are no more.
     pub(crate) async fn drop_snapshots_after(&self, handle: LogHandle, to: Offset) -> Result<()> {
         let dir = {
-            let state = self.state.borrow();
-            state.log(handle).ok_or(Error::Gone)?.dir.clone()
+            let mut state = self.state.borrow_mut();
+            let log = state.log_mut(handle).ok_or(Error::Gone)?;
+            if log.snapshot_at > to {
+                log.snapshot_at = Offset::ZERO;
+            }
+            log.snapshot_begun = log.snapshot_begun.filter(|at| *at <= to);
+            log.dir.clone()
         };
         let listed = self.env.fs().read_dir(&dir).await.map_err(|e| Error::io(&dir, e))?;
         let mut removed = false;

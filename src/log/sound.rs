@@ -142,7 +142,8 @@ impl<E: Env> Shared<E> {
             walk.at = at;
             return walk.header_only().await.map_err(|e| e.at(at.pos, at.offset));
         }
-        let pieces = self.read_range(place.handle, place.base, at.pos, to).await;
+        let pieces =
+            self.read_range(&self.config.pools.cold, place.handle, place.base, at.pos, to).await;
         Ok(head_in(&pieces.map_err(|e| e.at(at.pos, at.offset))?, 0))
     }
 
@@ -156,7 +157,10 @@ impl<E: Env> Shared<E> {
     ) -> Result<(BatchHead, Slices)> {
         let unreadable = |error: Error| error.at(at.pos, at.offset);
         let to = (at.pos + HEADER_LEN as u64).min(end.pos);
-        let pieces = self.read_range(handle, base, at.pos, to).await.map_err(unreadable)?;
+        let pieces = self
+            .read_range(&self.config.pools.cold, handle, base, at.pos, to)
+            .await
+            .map_err(unreadable)?;
         let Some(head) = head_in(&pieces, 0) else {
             return Err(self.corrupt(handle, base, at, "no batch header"));
         };
@@ -164,7 +168,10 @@ impl<E: Env> Shared<E> {
         if to > end.pos {
             return Err(self.corrupt(handle, base, at, "a batch that leaves the segment"));
         }
-        let pieces = self.read_range(handle, base, at.pos, to).await.map_err(unreadable)?;
+        let pieces = self
+            .read_range(&self.config.pools.cold, handle, base, at.pos, to)
+            .await
+            .map_err(unreadable)?;
         self.sound_bytes(handle, base, at, &pieces, Offset(i64::MAX))?;
         Ok((head, pieces))
     }

@@ -6,6 +6,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 use std::rc::Rc;
+use std::time::Duration;
 
 use slab::Slab;
 
@@ -18,6 +19,7 @@ use super::journal::writer::Journal;
 use super::segment::tail::{Mark, OpenSegment};
 use super::set::LogHandle;
 use super::signal::Signal;
+use super::space::Reserve;
 use super::unsynced::Unsynced;
 use crate::io::{Env, FileSystem};
 use crate::model::{Offset, Timestamp};
@@ -40,6 +42,8 @@ pub(crate) struct ClosedSegment {
 pub(crate) struct BypassFlight {
     /// Nothing at or above this offset may be acknowledged.
     pub(crate) start: Offset,
+    /// Bytes of its batches.
+    pub(crate) bytes: u64,
 }
 
 /// One partition's log.
@@ -49,6 +53,12 @@ pub(crate) struct Log {
     pub(crate) dir: PathBuf,
     pub(crate) epochs: EpochCache,
     pub(crate) log_start: Offset,
+    /// What the next checkpoint says; `log_start` follows when it is stored.
+    pub(crate) start_wanted: Offset,
+    /// Segments that end here or before are needed by no checkpoint.
+    pub(crate) droppable: Offset,
+    /// Newest producer snapshot on disk, as far as known.
+    pub(crate) snapshot_at: Offset,
     pub(crate) high_watermark: Offset,
     /// What the journal holds in order, bypassed bytes not considered.
     pub(crate) journal_durable: Offset,
@@ -61,6 +71,8 @@ pub(crate) struct Log {
     pub(crate) floor: Floor,
     /// Where bytes begin that no frame vouches for yet.
     pub(crate) bypass_from: Option<Mark>,
+    /// Bytes that wait for a bypass.
+    pub(crate) bypass_waits: u64,
     pub(crate) bypass_flight: Option<BypassFlight>,
     /// A task is writing its segments.
     pub(crate) segment_busy: bool,
@@ -73,6 +85,10 @@ pub(crate) struct Log {
     pub(crate) bytes_since_snapshot: u64,
     /// Producer snapshots being stored.
     pub(crate) snapshots: u32,
+    /// It is being deleted: nobody waits for space on its behalf any more.
+    pub(crate) leaving: bool,
+    /// Where the latest of them was taken, until it fails.
+    pub(crate) snapshot_begun: Option<Offset>,
 }
 
 impl Log {
@@ -121,10 +137,15 @@ pub(crate) struct State<E: Env> {
     pub(crate) journals: [Journal<FileOf<E>>; 2],
     pub(crate) events: VecDeque<(LogHandle, Offset)>,
     pub(crate) fatal: Option<(FatalReason, String)>,
-    /// The disk was full at the last try.
+    /// The disk was full at the last try, or the reserve is missing.
     pub(crate) no_space: bool,
-    /// Recovery has ended.
+    pub(crate) reserve: Reserve<FileOf<E>>,
+    /// Bytes of all logs on their way past the journals.
+    pub(crate) bypass_bytes: u64,
+    /// Recovery writes to fresh journals.
     pub(crate) writable: bool,
+    /// Recovery has ended: appends are taken.
+    pub(crate) ready: bool,
     /// `close` has begun.
     pub(crate) closing: bool,
     pub(crate) keeper_running: bool,
@@ -139,6 +160,11 @@ pub(crate) struct State<E: Env> {
     pub(crate) bypassing: Vec<LogHandle>,
     pub(crate) unlinking: VecDeque<PathBuf>,
     pub(crate) unlinker_running: bool,
+    /// Files of dropped segments, by the time of their unlinking.
+    pub(crate) dropping: BTreeMap<(Duration, u64), PathBuf>,
+    /// Files that were ever in `dropping`.
+    pub(crate) dropped_files: u64,
+    pub(crate) dropper_running: bool,
     /// Directories that are about to be renamed away.
     pub(crate) leaving: Vec<PathBuf>,
     pub(crate) checkpoint_sequence: u64,
@@ -147,7 +173,8 @@ pub(crate) struct State<E: Env> {
 
 impl<E: Env> State<E> {
     pub(crate) fn new(config: &LogSetConfig) -> Self {
-        let journal = |class| Journal::new(class, *config.journal(class));
+        let queue = config.journal_queue_bytes;
+        let journal = |class| Journal::new(class, *config.journal(class), queue);
         Self {
             logs: Slab::new(),
             next_generation: 0,
@@ -155,7 +182,10 @@ impl<E: Env> State<E> {
             events: VecDeque::new(),
             fatal: None,
             no_space: false,
+            reserve: Reserve::default(),
+            bypass_bytes: 0,
             writable: false,
+            ready: false,
             closing: false,
             keeper_running: false,
             maker_running: false,
@@ -166,6 +196,9 @@ impl<E: Env> State<E> {
             bypassing: Vec::new(),
             unlinking: VecDeque::new(),
             unlinker_running: false,
+            dropping: BTreeMap::new(),
+            dropped_files: 0,
+            dropper_running: false,
             leaving: Vec::new(),
             checkpoint_sequence: 0,
             unsynced: Unsynced::default(),

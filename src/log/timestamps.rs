@@ -91,11 +91,15 @@ impl<E: Env> Shared<E> {
     }
 
     /// Largest timestamp of a closed segment: the last entry of its time index.
-    async fn load_largest(self: &Rc<Self>, handle: LogHandle, base: Offset) -> Result<Timestamp> {
+    pub(crate) async fn load_largest(
+        self: &Rc<Self>,
+        handle: LogHandle,
+        base: Offset,
+    ) -> Result<Timestamp> {
         let largest = match self.time_entry(handle, base, None, |_| true).await? {
             Found::Entry(entry) => entry.timestamp,
             Found::Nothing => Timestamp::NONE,
-            // Then it is looked at whatever is asked for.
+            // Then it is looked at whatever is asked for, and no age ends it.
             Found::Damaged => Timestamp(i64::MAX),
         };
         if let Some(log) = self.state.borrow_mut().log_mut(handle)

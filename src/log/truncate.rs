@@ -119,9 +119,11 @@ impl<E: Env> Shared<E> {
         }
     }
 
-    async fn wait_out(&self, error: &Error) -> Result<()> {
+    async fn wait_out(self: &Rc<Self>, error: &Error) -> Result<()> {
         tracing::warn!(%error, "a truncation waits");
-        self.env.sleep(self.config.no_space_retry).await;
+        if !self.give_up_reserve(error).await {
+            self.env.sleep(self.config.no_space_retry).await;
+        }
         self.check()
     }
 
@@ -186,7 +188,8 @@ impl<E: Env> Shared<E> {
             }
             boundary = next;
         }
-        let bytes = self.read_range(handle, base, cut_block, mark.pos).await?;
+        let upkeep = &self.config.pools.upkeep;
+        let bytes = self.read_range(upkeep, handle, base, cut_block, mark.pos).await?;
         let file = self.segment_file(handle, base).await?;
         let synced = file.sync_data().await;
         synced.map_err(|e| Error::fatal(super::FatalReason::Sync, file.path(), &e))?;
@@ -205,7 +208,8 @@ impl<E: Env> Shared<E> {
         base: Offset,
         at: Mark,
     ) -> Result<super::segment::head::BatchHead> {
-        let pieces = self.read_range(handle, base, at.pos, at.pos + HEADER_LEN as u64).await?;
+        let (upkeep, to) = (&self.config.pools.upkeep, at.pos + HEADER_LEN as u64);
+        let pieces = self.read_range(upkeep, handle, base, at.pos, to).await?;
         head_in(&pieces, 0).ok_or_else(|| Error::Corrupt {
             path: self.path(handle, base, Kind::Log).unwrap_or_default(),
             position: at.pos,

@@ -3,13 +3,11 @@
 //!
 //! Below a bound the files are synced together, above it the file system is.
 
-use std::future::poll_fn;
 use std::path::{Path, PathBuf};
-use std::pin::Pin;
-use std::task::Poll;
 
 use super::error::{Error, FatalReason, Result};
 use super::state::Shared;
+use super::together::all_well;
 use crate::io::{Env, File, FileSystem as _};
 use crate::model::planted::{Bug, armed};
 
@@ -59,6 +57,13 @@ impl<E: Env> Shared<E> {
 
     /// Makes everything that recovery has written durable.
     pub(crate) async fn sync_recovered(&self) -> Result<()> {
+        let synced = self.sync_taken().await;
+        // Another try must not forget what this one has not come to.
+        self.state.borrow_mut().unsynced.all = synced.is_err();
+        synced
+    }
+
+    async fn sync_taken(&self) -> Result<()> {
         let unsynced = std::mem::take(&mut self.state.borrow_mut().unsynced);
         if unsynced.all {
             let dir = &self.config.data_dir;
@@ -69,35 +74,10 @@ impl<E: Env> Shared<E> {
             let synced = file.sync_data().await;
             synced.map_err(|e| Error::fatal(FatalReason::Sync, file.path(), &e))
         });
-        together(files.collect()).await?;
+        all_well(files.collect()).await?;
         if armed(Bug::NoDirectorySync) {
             return Ok(());
         }
-        together(unsynced.dirs.iter().map(|dir| self.sync_dir(dir)).collect()).await
+        all_well(unsynced.dirs.iter().map(|dir| self.sync_dir(dir)).collect()).await
     }
-}
-
-/// Completes when all futures have; the first error, if there is one.
-async fn together<T: Future<Output = Result<()>>>(futures: Vec<T>) -> Result<()> {
-    let mut running: Vec<Option<Pin<Box<T>>>> =
-        futures.into_iter().map(|future| Some(Box::pin(future))).collect();
-    let mut outcome = Ok(());
-    poll_fn(|cx| {
-        let mut pending = false;
-        for slot in &mut running {
-            let Some(future) = slot else { continue };
-            match future.as_mut().poll(cx) {
-                Poll::Ready(result) => {
-                    *slot = None;
-                    if outcome.is_ok() {
-                        outcome = result;
-                    }
-                }
-                Poll::Pending => pending = true,
-            }
-        }
-        if pending { Poll::Pending } else { Poll::Ready(()) }
-    })
-    .await;
-    outcome
 }

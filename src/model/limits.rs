@@ -23,6 +23,10 @@ pub const PARTITIONS_PER_REQUEST_MAX: i32 = 10_000;
 /// `max.decompressed.message.bytes` says: what is taken can also be searched.
 pub const DECOMPRESSED_BYTES_MAX: usize = 1 << 30;
 
+/// Values that one request may change, all topics together: their records are
+/// one atomic batch. Kafka's own bound for such a batch.
+pub const CONFIG_CHANGES_PER_REQUEST_MAX: usize = 10_000;
+
 /// Longest value of one config key, in bytes.
 pub const CONFIG_VALUE_BYTES_MAX: usize = 32 * 1024;
 

@@ -1,7 +1,7 @@
 //! Bugs that tests plant to see that they are found. Without the feature
 //! `planted-bugs`, [`armed`] is a constant `false` and costs nothing.
 
-/// A named bug; the simulation must find each.
+/// A named bug; the simulation must find each, but for those that say otherwise.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[allow(missing_docs, reason = "the names are the documentation")]
 pub enum Bug {
@@ -15,6 +15,10 @@ pub enum Bug {
     AcknowledgementsOutOfOrder,
     HighWatermarkPastDurable,
     ProducerStateNotRolledBack,
+    /// Not for the simulation, which has no requests.
+    PanicInsideAppend,
+    LogStartNotPersisted,
+    SegmentsDroppedBeforeCheckpoint,
 }
 
 /// Every bug with the name that a command line uses.
@@ -29,6 +33,9 @@ pub const ALL: &[(Bug, &str)] = &[
     (Bug::AcknowledgementsOutOfOrder, "acknowledgements-out-of-order"),
     (Bug::HighWatermarkPastDurable, "high-watermark-past-durable"),
     (Bug::ProducerStateNotRolledBack, "producer-state-not-rolled-back"),
+    (Bug::PanicInsideAppend, "panic-inside-append"),
+    (Bug::LogStartNotPersisted, "log-start-not-persisted"),
+    (Bug::SegmentsDroppedBeforeCheckpoint, "segments-dropped-before-checkpoint"),
 ];
 
 #[cfg(feature = "planted-bugs")]

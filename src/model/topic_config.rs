@@ -119,7 +119,8 @@ impl TopicConfig {
             retention_bytes: long("retention.bytes"),
             file_delete_delay_ms: long("file.delete.delay.ms"),
             min_insync_replicas: int("min.insync.replicas"),
-            durability: DurabilityClass::from_config(&text("millstream.durability")),
+            durability: DurabilityClass::from_name(&text("millstream.durability"))
+                .unwrap_or_default(),
         }
     }
 }
@@ -132,11 +133,22 @@ impl Default for TopicConfig {
 }
 
 impl DurabilityClass {
-    fn from_config(word: &str) -> Self {
-        if word == "os" { Self::Os } else { Self::Disk }
+    /// Both classes, in the order of [`Self::index`].
+    pub const ALL: [Self; 2] = [Self::Disk, Self::Os];
+
+    /// From its name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|class| class.name() == name)
     }
 
-    /// The word for it in the configuration.
+    /// For a table with an entry for each.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+
+    /// Name in file names, configs and messages.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

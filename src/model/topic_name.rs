@@ -2,11 +2,11 @@
 
 use super::limits::TOPIC_NAME_BYTES_MAX;
 
-/// Topics that belong to the broker; clients may read but not write them.
-pub const INTERNAL: &[&str] =
-    &["__consumer_offsets", "__transaction_state", "__share_group_state", CLUSTER_METADATA];
+/// Topics that belong to the broker; clients may create and read but not write
+/// them.
+pub const INTERNAL: &[&str] = &["__consumer_offsets", "__transaction_state", "__share_group_state"];
 
-/// The metadata log; no client creates, writes or deletes it.
+/// The metadata log. For clients it does not exist, and none may create it.
 pub const CLUSTER_METADATA: &str = "__cluster_metadata";
 
 /// Whether clients may not write to this topic.

@@ -138,6 +138,7 @@ impl AckQueue {
     }
 
     /// Acknowledgements that wait.
+    #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }

@@ -1,8 +1,8 @@
 //! What readers may see: fetch bounds, epoch checks, ListOffsets bounds.
 
-use super::machine::Partition;
+use super::machine::{Effects, Partition};
 use super::replicator::Replicator;
-use super::waiters::FetchToken;
+use super::waiters::{FetchToken, Interest};
 use crate::model::{ErrorCode, LeaderEpoch, Offset, Timestamp};
 
 /// Which records a consumer may see.
@@ -188,19 +188,31 @@ impl<R: Replicator> Partition<R> {
         })
     }
 
-    /// Waits until `report_bytes` more bytes at or beyond `offset` become
-    /// visible to this isolation, or anything else changes what the fetch
-    /// would answer. One [`Wake`](super::Wake) ends the registration.
+    /// Bytes, counted from the machine's birth, that a fetch at `offset` has
+    /// seen: what its isolation shows, or what lies below its offset.
+    #[must_use]
+    pub fn seen_bytes(&self, offset: Offset, isolation: Isolation) -> u64 {
+        self.growth.start(offset, isolation == Isolation::ReadCommitted)
+    }
+
+    /// Reports, as [`Wake`](super::Wake)s, what becomes visible beyond `seen`
+    /// bytes, and anything else that changes what the fetch would answer; until
+    /// one says that the registration is over. What is due already comes at once.
     pub fn wait_for_data(
         &mut self,
         token: FetchToken,
-        offset: Offset,
+        seen: u64,
         isolation: Isolation,
-        report_bytes: u64,
+        interest: Interest,
+        effects: &mut Effects,
     ) {
-        let start = self.growth.bytes_below(offset);
         let committed = isolation == Isolation::ReadCommitted;
-        self.waiters.register(token, start, report_bytes, committed);
+        self.waiters.register(token, seen, committed, interest);
+        if self.is_leader() {
+            self.waiters.advance(&self.growth, &mut effects.wake);
+        } else {
+            self.waiters.wake_all(&mut effects.wake);
+        }
     }
 
     /// Ends a registration; whether it was still there.

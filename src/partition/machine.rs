@@ -41,16 +41,6 @@ pub struct Effects {
     pub last_stable: Option<Offset>,
 }
 
-impl Effects {
-    /// Forgets all, keeps the memory.
-    pub fn clear(&mut self) {
-        self.completed.clear();
-        self.wake.clear();
-        self.high_watermark = None;
-        self.last_stable = None;
-    }
-}
-
 /// Offsets given to a batch that the log has not taken yet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Admission {
@@ -128,18 +118,22 @@ impl<R: Replicator> Partition<R> {
             producers,
             for_durable: AckQueue::default(),
             for_commit: AckQueue::default(),
-            growth: Growth::new(),
+            growth: Growth::new(high_watermark),
             waiters: FetchWaiters::new(),
             replicator,
         };
         partition.offsets.last_stable = partition.stable_bound();
         partition.offsets.assert_ordered();
-        if high_watermark < log_end {
-            // The sizes of recovered batches that are not committed are not
-            // known here: a byte for each record wakes whoever waits.
-            let records = (log_end.0 - high_watermark.0).unsigned_abs();
-            partition.growth.append(log_end, records);
+        // The sizes of recovered batches are not known here: a byte for each
+        // record that somebody cannot see yet wakes whoever waits.
+        let last_stable = partition.offsets.last_stable;
+        partition.growth = Growth::new(last_stable);
+        for (from, to) in [(last_stable, high_watermark), (high_watermark, log_end)] {
+            if from < to {
+                partition.growth.append(to, (to.0 - from.0).unsigned_abs());
+            }
         }
+        partition.growth.show(high_watermark, last_stable);
         partition
     }
 
@@ -174,14 +168,14 @@ impl<R: Replicator> Partition<R> {
     }
 
     /// Acknowledgements that wait.
-    #[must_use]
-    pub fn pending_acks(&self) -> usize {
+    #[cfg(test)]
+    pub(super) fn pending_acks(&self) -> usize {
         self.for_durable.len() + self.for_commit.len()
     }
 
     /// Fetches that wait.
-    #[must_use]
-    pub fn waiting_fetches(&self) -> usize {
+    #[cfg(test)]
+    pub(super) fn waiting_fetches(&self) -> usize {
         self.waiters.len()
     }
 
@@ -300,15 +294,14 @@ impl<R: Replicator> Partition<R> {
         effects.high_watermark = Some(upto);
         self.producers.settle(upto);
         let stable = self.stable_bound();
-        let stable_moved = stable > self.offsets.last_stable;
-        if stable_moved {
+        if stable > self.offsets.last_stable {
             self.offsets.last_stable = stable;
             effects.last_stable = Some(stable);
         }
         self.offsets.assert_ordered();
         self.for_commit.advance(upto, &mut effects.completed);
-        let visible = self.growth.show(upto);
-        self.waiters.advance(visible, stable == upto, stable_moved, &mut effects.wake);
+        self.growth.show(upto, self.offsets.last_stable);
+        self.waiters.advance(&self.growth, &mut effects.wake);
     }
 
     /// Takes back the offsets from `to` on, because another leader's log
@@ -361,6 +354,7 @@ impl<R: Replicator> Partition<R> {
         self.offsets.log_start = to;
         if to > self.offsets.last_stable {
             self.offsets.last_stable = to;
+            self.growth.show(self.offsets.high_watermark, to);
             effects.last_stable = Some(to);
         }
         self.waiters.wake_all(&mut effects.wake);

@@ -23,7 +23,7 @@ pub use fetch::{FetchBounds, Isolation, ListOffset, OffsetSpec};
 pub use machine::{Admission, Admitted, Effects, Partition, PartitionInit, producer_batch};
 pub use offsets::Offsets;
 pub use replicator::{Local, Replicator};
-pub use waiters::{FetchToken, Wake};
+pub use waiters::{FetchToken, Interest, Wake};
 
 #[cfg(test)]
 mod tests;

@@ -209,12 +209,12 @@ fn truncation_ends_acks_and_takes_producers_back() {
     append(&mut partition, &idempotent(1, 0, 2), Some((1, Acks::All)), &mut effects);
     append(&mut partition, &idempotent(1, 2, 2), Some((2, Acks::All)), &mut effects);
     append(&mut partition, &idempotent(2, 0, 2), Some((3, Acks::Leader)), &mut effects);
-    partition.wait_for_data(FetchToken(8), Offset(0), Isolation::ReadUncommitted, 1);
+    wait(&mut partition, 8, 0, Isolation::ReadUncommitted, (1, 1));
     partition.durable(Offset(4), &mut effects);
     partition.truncate(Offset(2), &mut effects);
     let truncated = AppendOutcome::Truncated;
     assert_eq!(outcomes(&mut effects), [(3, truncated), (2, truncated)]);
-    assert_eq!(effects.wake, [Wake { token: FetchToken(8), bytes: 0 }]);
+    assert_eq!(effects.wake, [report(8, 0, true)]);
     assert_eq!(partition.offsets().log_end, Offset(2));
     assert_eq!(partition.offsets().durable, Offset(2));
     assert_eq!(partition.producers().len(), 1);
@@ -298,35 +298,97 @@ fn c49_committed_readers_stop_at_an_open_transaction() {
     );
 }
 
+/// Registers a fetch at `offset` that wants reports of so many bytes, up to
+/// so many in all; nothing is due at once.
+fn wait<R: Replicator>(
+    partition: &mut Partition<R>,
+    token: u64,
+    offset: i64,
+    isolation: Isolation,
+    (report_bytes, limit_bytes): (u64, u64),
+) {
+    let seen = partition.seen_bytes(Offset(offset), isolation);
+    let interest = Interest { report_bytes, limit_bytes };
+    let mut effects = Effects::default();
+    partition.wait_for_data(FetchToken(token), seen, isolation, interest, &mut effects);
+    assert!(effects.wake.is_empty());
+}
+
+fn report(token: u64, bytes: u64, over: bool) -> Wake {
+    Wake { token: FetchToken(token), bytes, over }
+}
+
 #[test]
 fn c50_waiters_wake_by_bytes() {
     let mut partition = Partition::new(init());
     let mut effects = Effects::default();
     let all = Isolation::ReadUncommitted;
-    partition.wait_for_data(FetchToken(1), Offset(0), all, 1);
-    partition.wait_for_data(FetchToken(2), Offset(0), Isolation::ReadCommitted, 250);
-    partition.wait_for_data(FetchToken(3), Offset(0), all, 301);
-    partition.wait_for_data(FetchToken(4), Offset(0), all, 0);
+    wait(&mut partition, 1, 0, all, (1, 1));
+    wait(&mut partition, 2, 0, Isolation::ReadCommitted, (250, 250));
+    wait(&mut partition, 3, 0, all, (301, 301));
+    wait(&mut partition, 4, 0, all, (0, 0));
     assert!(partition.cancel_wait(FetchToken(4)) && !partition.cancel_wait(FetchToken(4)));
     for _ in 0..3 {
         append(&mut partition, &plain(1), None, &mut effects);
     }
     assert!(effects.wake.is_empty(), "appended is not yet visible");
     partition.durable(Offset(1), &mut effects);
-    assert_eq!(effects.wake, [Wake { token: FetchToken(1), bytes: 100 }]);
-    effects.clear();
+    assert_eq!(std::mem::take(&mut effects.wake), [report(1, 100, true)]);
     // One that looks from beyond the high watermark counts from there.
-    partition.wait_for_data(FetchToken(5), Offset(2), all, 100);
+    wait(&mut partition, 5, 2, all, (100, 100));
     partition.durable(Offset(2), &mut effects);
     assert!(effects.wake.is_empty());
     partition.durable(Offset(3), &mut effects);
-    let woken: Vec<_> = effects.wake.iter().map(|w| (w.token.0, w.bytes)).collect();
-    assert_eq!(woken, [(2, 300), (5, 100)]);
+    assert_eq!(std::mem::take(&mut effects.wake), [report(2, 300, true), report(5, 100, true)]);
     assert_eq!(partition.waiting_fetches(), 1);
-    effects.clear();
     append(&mut partition, &plain(1), None, &mut effects);
     partition.durable(Offset(4), &mut effects);
-    assert_eq!(effects.wake, [Wake { token: FetchToken(3), bytes: 400 }]);
+    assert_eq!(effects.wake, [report(3, 400, true)]);
+}
+
+#[test]
+fn c50_a_waiter_hears_what_it_gains_until_it_has_enough() {
+    let mut partition = Partition::new(init());
+    let mut effects = Effects::default();
+    wait(&mut partition, 1, 0, Isolation::ReadUncommitted, (1, 250));
+    wait(&mut partition, 2, 0, Isolation::ReadUncommitted, (150, 1000));
+    let mut step = |end| {
+        append(&mut partition, &plain(1), None, &mut effects);
+        partition.durable(Offset(end), &mut effects);
+        std::mem::take(&mut effects.wake)
+    };
+    assert_eq!(step(1), [report(1, 100, false)]);
+    assert_eq!(step(2), [report(1, 100, false), report(2, 200, false)]);
+    assert_eq!(step(3), [report(1, 100, true)], "250 were of interest");
+    assert_eq!(step(4), [report(2, 200, false)]);
+    // Whoever looked at 200 bytes and registers now hears of the rest at once.
+    let interest = Interest { report_bytes: 1, limit_bytes: 1000 };
+    let mut late = Effects::default();
+    let all = Isolation::ReadUncommitted;
+    partition.wait_for_data(FetchToken(3), 200, all, interest, &mut late);
+    assert_eq!(late.wake, [report(3, 200, false)]);
+    partition.resign(&mut effects);
+    assert_eq!(effects.wake, [report(2, 0, true), report(3, 0, true)]);
+    let mut late = Effects::default();
+    partition.wait_for_data(FetchToken(4), 400, all, interest, &mut late);
+    assert_eq!(late.wake, [report(4, 0, true)], "nobody leads here any more");
+}
+
+#[test]
+fn c50_committed_readers_hear_nothing_of_an_open_transaction() {
+    let mut producers = ProducerStates::default();
+    let open = BatchSummary { is_transactional: true, ..idempotent(1, 0, 2) };
+    producers.apply(&producer_batch(&open, Offset(0)).unwrap());
+    let start =
+        PartitionInit { high_watermark: Offset(2), log_end: Offset(2), producers, ..init() };
+    let mut partition = Partition::new(start);
+    let mut effects = Effects::default();
+    wait(&mut partition, 1, 2, Isolation::ReadUncommitted, (1, 1000));
+    wait(&mut partition, 2, 0, Isolation::ReadCommitted, (1, 1000));
+    append(&mut partition, &plain(1), None, &mut effects);
+    partition.durable(Offset(3), &mut effects);
+    assert_eq!(effects.wake, [report(1, 100, false)]);
+    assert_eq!(partition.waiting_fetches(), 2);
 }
 
 #[test]
@@ -400,7 +462,7 @@ fn c61_no_latest_offset_while_the_high_watermark_is_behind_the_epoch() {
     assert_eq!(ask(&partition, OffsetSpec::Latest), Err(ErrorCode::OffsetNotAvailable));
     assert!(ask(&partition, OffsetSpec::Earliest).is_ok());
     let mut effects = Effects::default();
-    partition.wait_for_data(FetchToken(1), Offset(4), Isolation::ReadUncommitted, 1);
+    wait(&mut partition, 1, 4, Isolation::ReadUncommitted, (1, 1));
     partition.commit(Offset(10), &mut effects);
     assert_eq!(effects.wake.len(), 1);
     assert_eq!(ask(&partition, OffsetSpec::Latest), Ok(ListOffset::Bound(Offset(10))));

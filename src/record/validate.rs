@@ -176,6 +176,12 @@ impl Validator {
         self.budget = budget;
     }
 
+    /// What is left of the budget, to begin with when the request goes on.
+    #[must_use]
+    pub fn budget(&self) -> usize {
+        self.budget
+    }
+
     /// Checks `batch`, the whole records field of one partition, and says what
     /// to append.
     ///

@@ -50,7 +50,7 @@ fn code(error: &Error) -> ErrorCode {
         Error::NoMemory(_) => ErrorCode::None,
         Error::Gone => ErrorCode::UnknownTopicOrPartition,
         Error::OutOfRange(_) => ErrorCode::OffsetOutOfRange,
-        Error::Corrupt { .. } => {
+        Error::Corrupt { .. } | Error::Unreadable { .. } => {
             tracing::error!("{error}");
             ErrorCode::CorruptMessage
         }

@@ -15,7 +15,7 @@ use futures_lite::FutureExt;
 use crate::io::ring::ConnId;
 use crate::io::{Env, Task};
 use crate::model::limits::FETCHES_IN_FLIGHT_MAX;
-use crate::shard::{ConnectionHandler, Output, PendingEvent, Place, Verdict};
+use crate::shard::{ConnectionHandler, Output, PendingEvent, Place, Resumed, Verdict};
 use crate::wire::header::{RequestHeader, RequestPrefix};
 use crate::wire::{ApiKey, Message, Reader, Request as WireRequest, VersionCheck};
 
@@ -121,6 +121,10 @@ impl<E: Env> Dispatcher<E> {
             DeleteTopics => handlers::topics::delete,
             CreatePartitions => handlers::topics::create_partitions,
             DescribeConfigs => handlers::configs::describe,
+            IncrementalAlterConfigs => handlers::alter_configs::incremental,
+            AlterConfigs => handlers::alter_configs::replace,
+            DeleteRecords => handlers::delete_records::delete,
+            DescribeLogDirs => handlers::log_dirs::describe,
             DescribeCluster => handlers::cluster::describe_cluster,
             DescribeTopicPartitions => handlers::cluster::describe_topic_partitions,
             ListOffsets => handlers::offsets::list,
@@ -163,6 +167,13 @@ impl<E: Env> Dispatcher<E> {
     }
 }
 
+/// Logs a panic in the handling of a frame.
+fn panicked(state: &ConnectionState) -> String {
+    let peer = state.peer;
+    tracing::error!("the handler of a request from {peer:?} panicked; its connection is closed");
+    "the request's handler panicked".into()
+}
+
 fn decode<R: WireRequest>(to: ReplyTo, reader: Reader<'_>) -> Result<R, String> {
     R::decode(reader.with_budget(COLD_REQUEST_BYTES_MAX), to.version)
         .map_err(|e| format!("{} version {}: {e}", R::NAME, to.version))
@@ -196,14 +207,20 @@ impl<E: Env> ConnectionHandler for Dispatcher<E> {
                 verdict
             }
             Ok(Err(reason)) => Verdict::Close(reason),
-            Err(_) => {
-                tracing::error!(
-                    "the handler of a request from {:?} panicked; its connection is closed",
-                    state.peer
-                );
-                Verdict::Close("the request's handler panicked".into())
-            }
+            Err(_) => Verdict::Close(panicked(state)),
         }
+    }
+
+    fn resume(
+        &self,
+        place: Place,
+        state: &mut ConnectionState,
+        pending: &mut Pending,
+        frame: &[u8],
+    ) -> Resumed {
+        let Pending::Produce(produce) = pending else { unreachable!("only produces stop") };
+        let go_on = || produce::resume(&self.context, &self.produce, place, produce, frame);
+        catch_unwind(AssertUnwindSafe(go_on)).unwrap_or_else(|_| Resumed::Close(panicked(state)))
     }
 
     fn event(
@@ -220,7 +237,7 @@ impl<E: Env> ConnectionHandler for Dispatcher<E> {
             }
             (_, PendingEvent::Abandon(reason)) => Err(reason),
             (Pending::Produce(produce), event) => {
-                produce.event(event);
+                produce.event(&self.context, event);
                 Ok(())
             }
             (Pending::Fetch(fetch), event) => {

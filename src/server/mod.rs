@@ -6,6 +6,7 @@
 
 mod cold;
 pub mod context;
+mod counters;
 pub mod dispatch;
 mod fetch;
 mod handlers;
@@ -13,6 +14,8 @@ mod pending;
 mod produce;
 mod reply;
 mod sessions;
+#[cfg(test)]
+mod testing;
 
-pub use context::{Context, Request};
+pub use context::{Context, ContextParts, Request};
 pub use dispatch::Dispatcher;

@@ -1,12 +1,13 @@
 //! One connection's mechanics: input, requests in flight, output. What a
 //! request means is the handler's.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use crate::io::Pool;
 use crate::io::ring::{ConnId, ReceivedBuf};
 
-use super::handler::{ConnectionHandler, Place, Verdict};
+use super::handler::{ConnectionHandler, Pause, Place, Resumed, Verdict};
 use super::input::{FrameMemory, Input, Progress};
 use super::limits::Limits;
 use super::output::Output;
@@ -24,12 +25,19 @@ pub(super) enum TurnEnd {
     Starving,
     /// There is no memory for the frame under way for now.
     NoMemory,
-    /// The handler wants the frame again in a later round.
+    /// There is no memory for what the request under way wants.
     Later,
     /// Something of this connection must leave first: `settle` goes on.
     Blocked,
-    /// The connection must end, for this reason.
-    Close(String),
+}
+
+impl From<Pause> for TurnEnd {
+    fn from(pause: Pause) -> Self {
+        match pause {
+            Pause::NoMemory => Self::Later,
+            Pause::Slice => Self::Share,
+        }
+    }
 }
 
 /// A connection of this shard.
@@ -41,12 +49,20 @@ pub(super) struct Connection<H: ConnectionHandler> {
     pub(super) output: Output,
     /// The request in flight that lets no other start.
     alone: bool,
+    /// The request, the last one, that is not done with its frame.
+    partly: Option<ReplySeq>,
+    /// Why it ends when everything in flight has left; no frame starts then.
+    pub(super) ending: Option<String>,
     /// The send pool was used up; wait for the end of a send.
     output_short: bool,
     /// In the pump's ready queue.
     pub(super) queued: bool,
     /// A turn ended as blocked; look again when something has left.
     pub(super) blocked: bool,
+    /// In the pump's list of those that hold receive buffers and wait.
+    pub(super) pinned: bool,
+    /// Its receive is stopped until its input is used up.
+    pub(super) paused: bool,
     /// Events were delivered to it in this round.
     pub(super) told: bool,
     /// A large frame is being received into its own memory.
@@ -59,6 +75,10 @@ pub(super) struct Connection<H: ConnectionHandler> {
     pub(super) closing: bool,
     /// Monotonic time of the last bytes in either direction.
     pub(super) active_at: Duration,
+    /// Bytes that the kernel had carried when it was last asked.
+    pub(super) transferred: u64,
+    /// Where it comes from.
+    pub(super) peer: Option<IpAddr>,
 }
 
 impl<H: ConnectionHandler> Connection<H> {
@@ -76,21 +96,28 @@ impl<H: ConnectionHandler> Connection<H> {
             replies: ReplyQueue::default(),
             output: Output::new(send_pool),
             alone: false,
+            partly: None,
+            ending: None,
             output_short: false,
             queued: false,
             blocked: false,
+            pinned: false,
+            paused: false,
             told: false,
             filling: None,
             ended: false,
             hurried: None,
             closing: false,
             active_at: now,
+            transferred: 0,
+            peer: None,
         }
     }
 
     /// Whether the next frame may start now.
     fn may_start(&self, limits: &Limits) -> bool {
-        !self.alone
+        self.ending.is_none()
+            && !self.alone
             && !self.output_short
             && self.replies.len() < limits.in_flight_max
             && self.output.bytes() < limits.output_max_bytes
@@ -106,32 +133,12 @@ impl<H: ConnectionHandler> Connection<H> {
         slice_over: impl Fn() -> bool,
     ) -> TurnEnd {
         for _ in 0..limits.turn_requests_max {
-            if !self.may_start(limits) {
-                return TurnEnd::Blocked;
-            }
-            match self.input.advance(memory) {
-                Ok(Progress::Frame) => {}
-                Ok(Progress::Starving) => return TurnEnd::Starving,
-                Ok(Progress::NoMemory) => return TurnEnd::NoMemory,
-                Err(error) => return TurnEnd::Close(error.to_string()),
-            }
-            let place = Place { conn: self.id, seq: self.replies.next_seq() };
-            let alone = self.replies.is_empty();
-            match handler.frame(place, &mut self.state, self.input.frame(), alone) {
-                Verdict::Overlap(pending) => {
-                    self.replies.push(pending);
-                }
-                Verdict::Alone(pending) => {
-                    self.replies.push(pending);
-                    self.alone = true;
-                }
-                Verdict::Silent => {}
-                Verdict::Later => return TurnEnd::Later,
-                Verdict::Hold => {
-                    assert!(!alone, "a frame that nothing precedes cannot wait for others");
-                    return TurnEnd::Blocked;
-                }
-                Verdict::Close(reason) => return TurnEnd::Close(reason),
+            let stepped = match self.partly {
+                Some(seq) => self.go_on(handler, seq),
+                None => self.start(handler, limits, memory),
+            };
+            if let Err(end) = stepped {
+                return end;
             }
             let long = self.input.frame().len() >= LONG_FRAME;
             self.input.consume();
@@ -143,22 +150,94 @@ impl<H: ConnectionHandler> Connection<H> {
         TurnEnd::Share
     }
 
-    /// Encodes the answers that are known, in order. Says whether any left;
-    /// `Err` is why the connection must end.
-    pub(super) fn settle(&mut self, handler: &H, limits: &Limits) -> Result<bool, String> {
+    /// Starts the next request; `Ok` when it is done with its frame.
+    fn start(&mut self, handler: &H, limits: &Limits, memory: &FrameMemory) -> Result<(), TurnEnd> {
+        if !self.may_start(limits) {
+            return Err(TurnEnd::Blocked);
+        }
+        let seq = self.replies.next_seq();
+        match self.input.advance(memory) {
+            Ok(Progress::Frame) => {}
+            Ok(Progress::Starving) => return Err(TurnEnd::Starving),
+            Ok(Progress::NoMemory) => return Err(TurnEnd::NoMemory),
+            Err(error) => return Err(self.end(handler, seq, error.to_string())),
+        }
+        let place = Place { conn: self.id, seq };
+        let alone = self.replies.is_empty();
+        match handler.frame(place, &mut self.state, self.input.frame(), alone) {
+            Verdict::Overlap(pending) => {
+                self.replies.push(pending);
+            }
+            Verdict::Alone(pending) => {
+                self.replies.push(pending);
+                self.alone = true;
+            }
+            Verdict::Silent => {}
+            Verdict::Partly(pending, pause) => {
+                self.partly = Some(self.replies.push(pending));
+                return Err(pause.into());
+            }
+            Verdict::Hold => {
+                assert!(!alone, "a frame that nothing precedes cannot wait for others");
+                return Err(TurnEnd::Blocked);
+            }
+            Verdict::Close(reason) => return Err(self.end(handler, seq, reason)),
+        }
+        Ok(())
+    }
+
+    /// Goes on with the request that was not done with its frame.
+    fn go_on(&mut self, handler: &H, seq: ReplySeq) -> Result<(), TurnEnd> {
+        let place = Place { conn: self.id, seq };
+        let pending = self.replies.get_mut(seq).expect("what is under way is not answered");
+        match handler.resume(place, &mut self.state, pending, self.input.frame()) {
+            Resumed::Done => self.partly = None,
+            Resumed::Again(pause) => return Err(pause.into()),
+            Resumed::Close(reason) => return Err(self.end(handler, seq, reason)),
+        }
+        Ok(())
+    }
+
+    /// Lets the connection end once the answers to all requests before `from`
+    /// have left: later ones are given up, and no further frame starts.
+    pub(super) fn end(&mut self, handler: &H, from: ReplySeq, reason: String) -> TurnEnd {
+        while self.replies.next_seq() > from {
+            let (seq, pending) = self.replies.pop_last().expect("it is in flight");
+            handler.forget(Place { conn: self.id, seq }, pending);
+        }
+        // Only the last request can be under way, and it is no earlier one.
+        self.partly = None;
+        self.input.clear();
+        self.ending.get_or_insert(reason);
+        self.blocked = true;
+        TurnEnd::Blocked
+    }
+
+    /// Why the connection is to be closed now: it ends, and all has left.
+    pub(super) fn ended_because(&self) -> Option<String> {
+        self.ending.clone().filter(|_| self.is_quiet())
+    }
+
+    /// Encodes the answers that are known, in order. Says whether any left.
+    pub(super) fn settle(&mut self, handler: &H, limits: &Limits) -> bool {
         let mut moved = false;
         while !self.output_short
             && self.output.bytes() < limits.output_max_bytes
             && self.replies.front().is_some_and(|pending| handler.is_ready(pending))
         {
             let pending = self.replies.pop().expect("the front was there");
-            self.output_short = !handler.encode(&mut self.state, pending, &mut self.output)?;
+            match handler.encode(&mut self.state, pending, &mut self.output) {
+                Ok(room) => self.output_short = !room,
+                Err(reason) => {
+                    self.end(handler, self.replies.first_seq(), reason);
+                }
+            }
             moved = true;
         }
         if self.replies.is_empty() {
             self.alone = false;
         }
-        Ok(moved)
+        moved
     }
 
     /// A send has ended: memory of the send pool may be there again.

@@ -14,6 +14,8 @@ pub enum FatalReason {
     ShardStuck,
     /// The metadata log holds what this version cannot apply (122).
     Metadata,
+    /// A panic left a partition between its log and its machine (123).
+    TornPartition,
 }
 
 impl FatalReason {
@@ -25,6 +27,7 @@ impl FatalReason {
             Self::ShardPanic => 120,
             Self::ShardStuck => 121,
             Self::Metadata => 122,
+            Self::TornPartition => 123,
         }
     }
 }

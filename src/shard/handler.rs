@@ -1,7 +1,7 @@
 //! What the pump asks of whoever understands requests, and what comes back to
 //! a request that could not be answered at once.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::base::{DeadlineKey, Deadlines};
 use crate::io::ring::{Bell, ConnId};
 use crate::log::Slices;
 use crate::model::ErrorCode;
-use crate::partition::AppendOutcome;
+use crate::partition::{AppendOutcome, Wake};
 
 use super::output::Output;
 use super::replies::ReplySeq;
@@ -34,12 +34,15 @@ pub enum PendingEvent {
         /// The decision.
         outcome: AppendOutcome,
     },
-    /// Something that it waits for has moved: partitions have `bytes` more to
-    /// read, or must be looked at for another reason when it is 0.
+    /// A partition that it waits for has more to read.
     Wake {
-        /// Bytes that became readable.
-        bytes: u64,
+        /// Which of its partitions, as the handler numbered them.
+        index: u32,
+        /// What the partition says.
+        wake: Wake,
     },
+    /// A new round has begun: its next share of the shard's time.
+    Round,
     /// Its deadline has passed.
     Deadline,
     /// A task has its whole answer, encoded without the length prefix.
@@ -64,10 +67,32 @@ pub enum Verdict<P> {
     Alone(P),
     /// It has no answer (acks=0).
     Silent,
-    /// There is no memory for it now: show it again in a later round.
-    Later,
+    /// It takes the next place, but is not done with its frame: `resume` gets
+    /// the same frame in a later round. No later frame starts before that.
+    Partly(P, Pause),
     /// It must wait until all earlier ones have left: show it again then.
     Hold,
+    /// The connection ends, for this reason, once the answers to all earlier
+    /// requests have left.
+    Close(String),
+}
+
+/// Why a request is not done with its frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Pause {
+    /// There is no memory for what it wants now.
+    NoMemory,
+    /// It has had its share of the shard's time.
+    Slice,
+}
+
+/// What became of a frame that was shown again.
+#[derive(Debug)]
+pub enum Resumed {
+    /// The request is done with it.
+    Done,
+    /// Show it once more in a later round.
+    Again(Pause),
     /// The connection ends, for this reason.
     Close(String),
 }
@@ -93,8 +118,18 @@ pub trait ConnectionHandler: 'static {
         alone: bool,
     ) -> Verdict<Self::Pending>;
 
+    /// Goes on with a request that was done with a part of its frame
+    /// ([`Verdict::Partly`]).
+    fn resume(
+        &self,
+        place: Place,
+        state: &mut Self::State,
+        pending: &mut Self::Pending,
+        frame: &[u8],
+    ) -> Resumed;
+
     /// Tells a request in flight what it waited for. `Err` closes the
-    /// connection.
+    /// connection after the answers to earlier requests.
     fn event(
         &self,
         place: Place,
@@ -116,7 +151,7 @@ pub trait ConnectionHandler: 'static {
 
     /// Encodes a known answer with its length prefix. `false` when the send
     /// pool is used up (nothing is lost, see [`Output::write`]); `Err` closes
-    /// the connection.
+    /// the connection after the answers to earlier requests.
     fn encode(
         &self,
         state: &mut Self::State,
@@ -130,9 +165,10 @@ pub trait ConnectionHandler: 'static {
 
 struct Inner {
     events: RefCell<Vec<(Place, PendingEvent)>>,
+    /// Who goes on in the next round.
+    next: RefCell<Vec<Place>>,
     deadlines: RefCell<Deadlines<Place>>,
     bell: Bell,
-    posted: Cell<u64>,
 }
 
 /// Where events for requests in flight are left for the pump. Cloning shares it.
@@ -143,23 +179,25 @@ impl Mailbox {
     /// An empty mailbox that rings `bell`.
     #[must_use]
     pub fn new(bell: Bell) -> Self {
-        Self(Rc::new(Inner {
-            events: RefCell::default(),
-            deadlines: RefCell::default(),
-            bell,
-            posted: Cell::new(0),
-        }))
+        let (events, next) = (RefCell::default(), RefCell::default());
+        Self(Rc::new(Inner { events, next, deadlines: RefCell::default(), bell }))
     }
 
     /// Leaves an event; the pump delivers it in its next round.
     pub fn post(&self, place: Place, event: PendingEvent) {
         self.0.events.borrow_mut().push((place, event));
-        self.0.posted.set(self.0.posted.get() + 1);
         self.0.bell.ring();
     }
 
     /// Makes the pump run a round: something was appended by a task.
     pub fn ring(&self) {
+        self.0.bell.ring();
+    }
+
+    /// Asks for `PendingEvent::Round` in the next round, in which others have
+    /// their turn first.
+    pub fn next_round(&self, place: Place) {
+        self.0.next.borrow_mut().push(place);
         self.0.bell.ring();
     }
 
@@ -179,11 +217,15 @@ impl Mailbox {
         self.0.deadlines.borrow().next()
     }
 
-    /// Moves deadlines that have passed into the events.
-    pub fn expire(&self, now: Duration) {
+    /// A round begins: what was asked for it, and deadlines that have passed,
+    /// become events.
+    pub fn begin_round(&self, now: Duration) {
+        let mut events = self.0.events.borrow_mut();
+        let mut next = self.0.next.borrow_mut();
+        events.extend(next.drain(..).map(|place| (place, PendingEvent::Round)));
         let mut deadlines = self.0.deadlines.borrow_mut();
         while let Some(place) = deadlines.pop_due(now) {
-            self.0.events.borrow_mut().push((place, PendingEvent::Deadline));
+            events.push((place, PendingEvent::Deadline));
         }
     }
 
@@ -197,10 +239,25 @@ impl Mailbox {
     pub fn is_empty(&self) -> bool {
         self.0.events.borrow().is_empty()
     }
+}
 
-    /// Events posted since the start.
-    #[must_use]
-    pub fn posted(&self) -> u64 {
-        self.0.posted.get()
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_asked_for_the_next_round_comes_in_it() {
+        let mailbox = Mailbox::new(Bell::default());
+        let place = |seq| Place { conn: ConnId::numbered(1), seq: ReplySeq(seq) };
+        let mut events = Vec::new();
+        mailbox.next_round(place(1));
+        assert!(mailbox.is_empty(), "not in this one");
+        let _ = mailbox.deadline(Duration::from_secs(1), place(2));
+        mailbox.begin_round(Duration::from_secs(1));
+        mailbox.swap(&mut events);
+        let told: Vec<_> = events.drain(..).map(|(place, event)| (place.seq.0, event)).collect();
+        assert!(matches!(told[..], [(1, PendingEvent::Round), (2, PendingEvent::Deadline)]));
+        mailbox.begin_round(Duration::from_secs(2));
+        assert!(mailbox.is_empty(), "once");
     }
 }

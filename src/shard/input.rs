@@ -9,28 +9,15 @@ use std::collections::VecDeque;
 use std::ops::Deref;
 
 use crate::io::{ChunkMut, Pool};
-
-/// Bytes of the length prefix of a frame.
-const PREFIX: usize = 4;
+use crate::wire::WireError;
+use crate::wire::frame::{LENGTH_BYTES, check_length};
 
 /// Most memory taken for a frame before its bytes have arrived.
 const GATHER_FIRST_MAX: usize = 128 << 10;
 
-/// Why a connection's input cannot go on.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum FrameError {
-    /// A negative length.
-    #[error("a frame announced {0} bytes; lengths are not negative")]
-    Negative(i32),
-    /// Longer than the limit.
-    #[error("a frame announced {len} bytes, over the limit of {max} (socket.request.max.bytes)")]
-    TooLarge {
-        /// Bytes announced.
-        len: usize,
-        /// The limit in bytes.
-        max: usize,
-    },
-}
+/// Bytes up to which what waits is kept on the heap, when its received buffer
+/// goes back.
+const KEPT_ON_HEAP: usize = 1 << 10;
 
 /// What there is to handle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -67,12 +54,34 @@ struct Gather {
     want: usize,
 }
 
+/// Bytes that have arrived, and where they lie.
+enum Arrived<B> {
+    /// In a received buffer.
+    Lent(B),
+    /// On the heap, a few.
+    Small(Box<[u8]>),
+    /// In memory of the receive pool.
+    Kept(ChunkMut),
+}
+
+impl<B: Deref<Target = [u8]>> Deref for Arrived<B> {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::Lent(buffer) => buffer,
+            Self::Small(bytes) => bytes,
+            Self::Kept(chunk) => chunk,
+        }
+    }
+}
+
 /// Input of one connection. `B` is a received buffer, given back when dropped.
 pub struct Input<B> {
-    inbox: VecDeque<B>,
+    inbox: VecDeque<Arrived<B>>,
     /// Bytes of the first buffer already used.
     used: usize,
-    prefix: [u8; PREFIX],
+    prefix: [u8; LENGTH_BYTES],
     prefix_len: usize,
     gather: Option<Gather>,
     whole: Option<Whole>,
@@ -86,7 +95,7 @@ impl<B: Deref<Target = [u8]>> Input<B> {
         Self {
             inbox: VecDeque::new(),
             used: 0,
-            prefix: [0; PREFIX],
+            prefix: [0; LENGTH_BYTES],
             prefix_len: 0,
             gather: None,
             whole: None,
@@ -97,14 +106,39 @@ impl<B: Deref<Target = [u8]>> Input<B> {
     /// Adds bytes in the order of arrival.
     pub fn push(&mut self, buffer: B) {
         if !buffer.is_empty() {
-            self.inbox.push_back(buffer);
+            self.inbox.push_back(Arrived::Lent(buffer));
         }
     }
 
-    /// Received buffers held.
+    /// Whether it holds received buffers.
     #[must_use]
-    pub fn buffers(&self) -> usize {
-        self.inbox.len()
+    pub fn holds_buffers(&self) -> bool {
+        self.inbox.iter().any(|arrived| matches!(arrived, Arrived::Lent(_)))
+    }
+
+    /// Gives the received buffers back and keeps what they hold elsewhere.
+    /// `false` when there is no memory for that; then nothing has changed.
+    pub fn give_back(&mut self, memory: &FrameMemory) -> bool {
+        if !self.holds_buffers() {
+            return true;
+        }
+        let bytes = self.inbox.iter().map(|arrived| arrived.len()).sum::<usize>() - self.used;
+        let mut skip = self.used;
+        let rests = self.inbox.iter().map(|arrived| &arrived[std::mem::take(&mut skip)..]);
+        let kept = if bytes <= KEPT_ON_HEAP {
+            Arrived::Small(rests.flatten().copied().collect())
+        } else {
+            let Some(mut chunk) = memory.pool.take(bytes) else { return false };
+            rests.for_each(|rest| chunk.extend(rest));
+            Arrived::Kept(chunk)
+        };
+        self.inbox.clear();
+        self.inbox.push_back(kept);
+        self.used = 0;
+        if let Some(Whole::InPlace(at, _)) = &mut self.whole {
+            *at = 0;
+        }
+        true
     }
 
     /// Whether the peer stopped in the middle of a frame.
@@ -120,7 +154,7 @@ impl<B: Deref<Target = [u8]>> Input<B> {
     }
 
     /// Moves on until a whole frame is there or something is missing.
-    pub fn advance(&mut self, memory: &FrameMemory) -> Result<Progress, FrameError> {
+    pub fn advance(&mut self, memory: &FrameMemory) -> Result<Progress, WireError> {
         loop {
             if self.whole.is_some() {
                 return Ok(Progress::Frame);
@@ -143,17 +177,17 @@ impl<B: Deref<Target = [u8]>> Input<B> {
                 self.use_up(take);
                 continue;
             }
-            if self.prefix_len < PREFIX {
-                let take = (PREFIX - self.prefix_len).min(rest.len());
+            if self.prefix_len < LENGTH_BYTES {
+                let take = (LENGTH_BYTES - self.prefix_len).min(rest.len());
                 self.prefix[self.prefix_len..self.prefix_len + take].copy_from_slice(&rest[..take]);
                 self.prefix_len += take;
                 self.use_up(take);
-                if self.prefix_len == PREFIX {
-                    self.checked_len()?;
+                if self.prefix_len == LENGTH_BYTES {
+                    self.announced()?;
                 }
                 continue;
             }
-            let want = self.checked_len()?;
+            let want = self.announced()?;
             if want <= rest.len() {
                 self.whole = Some(Whole::InPlace(self.used, want));
                 continue;
@@ -165,13 +199,8 @@ impl<B: Deref<Target = [u8]>> Input<B> {
         }
     }
 
-    fn checked_len(&self) -> Result<usize, FrameError> {
-        let len = i32::from_be_bytes(self.prefix);
-        let Ok(len) = usize::try_from(len) else { return Err(FrameError::Negative(len)) };
-        if len > self.frame_max {
-            return Err(FrameError::TooLarge { len, max: self.frame_max });
-        }
-        Ok(len)
+    fn announced(&self) -> Result<usize, WireError> {
+        check_length(i32::from_be_bytes(self.prefix), self.frame_max)
     }
 
     fn use_up(&mut self, bytes: usize) {
@@ -198,6 +227,11 @@ impl<B: Deref<Target = [u8]>> Input<B> {
             Whole::Gathered => self.gather = None,
         }
         self.prefix_len = 0;
+    }
+
+    /// Drops everything that has arrived.
+    pub fn clear(&mut self) {
+        *self = Self::new(self.frame_max);
     }
 
     /// When a large frame is under way and nothing is buffered: its memory and
@@ -275,6 +309,52 @@ mod tests {
     }
 
     #[test]
+    fn c9_buffers_given_back_at_any_point_change_no_frame() {
+        let pool = Pool::new("receive", 1 << 20).unwrap();
+        let memory = only(&pool);
+        let lens = [0, 5, 3000, 1, 700, 40];
+        let stream: Vec<u8> = lens.iter().flat_map(|len| framed(*len, 7)).collect();
+        let want: Vec<_> = lens.iter().map(|len| framed(*len, 7)[4..].to_vec()).collect();
+        for piece in [1, 7, 500, 2000, stream.len()] {
+            for every in 1..4 {
+                let mut input = Input::new(4096);
+                let mut got = Vec::new();
+                for (at, part) in stream.chunks(piece).enumerate() {
+                    input.push(part.to_vec());
+                    // A whole frame may be waiting: it is shown again.
+                    let whole = at % 2 == 0 && input.advance(&memory) == Ok(Progress::Frame);
+                    let shown = if whole { input.frame().to_vec() } else { Vec::new() };
+                    if at % every == 0 {
+                        assert!(input.give_back(&memory) && !input.holds_buffers());
+                    }
+                    assert!(!whole || input.frame() == shown);
+                    if at % 3 == 0 {
+                        collect(&mut input, &memory, &mut got);
+                    }
+                }
+                collect(&mut input, &memory, &mut got);
+                assert!(got == want, "pieces of {piece} bytes, given back every {every}");
+                assert!(!input.mid_frame());
+            }
+        }
+        assert_eq!(pool.used(), 0);
+    }
+
+    #[test]
+    fn few_bytes_are_kept_without_the_pool_and_many_are_not() {
+        let memory = only(&Pool::new("receive", 4096).unwrap());
+        let _all = memory.pool.take(4096).unwrap();
+        let mut small = Input::new(1 << 20);
+        small.push(framed(KEPT_ON_HEAP - 4, 1));
+        assert!(small.give_back(&memory));
+        assert_eq!(small.advance(&memory), Ok(Progress::Frame));
+        let mut large = Input::new(1 << 20);
+        large.push(framed(KEPT_ON_HEAP, 1));
+        assert!(!large.give_back(&memory) && large.holds_buffers());
+        assert_eq!(large.advance(&memory), Ok(Progress::Frame));
+    }
+
+    #[test]
     fn c1_announced_lengths_are_refused_before_memory_is_taken() {
         let pool = Pool::new("receive", 1 << 20).unwrap();
         let memory = only(&pool);
@@ -282,11 +362,11 @@ mod tests {
         input.push(0x7fff_ffff_u32.to_be_bytes().to_vec());
         assert_eq!(
             input.advance(&memory),
-            Err(FrameError::TooLarge { len: 0x7fff_ffff, max: 100 << 20 })
+            Err(WireError::FrameTooLong { length: 0x7fff_ffff, limit: 100 << 20 })
         );
         let mut input = Input::new(100);
         input.push(vec![0xff; 4]);
-        assert_eq!(input.advance(&memory), Err(FrameError::Negative(-1)));
+        assert_eq!(input.advance(&memory), Err(WireError::NegativeFrame(-1)));
         assert_eq!(pool.high_water(), 0);
     }
 

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use super::peers::PeerLimits;
+
 /// Limits of connections, each a flag or a configuration key.
 #[derive(Clone, Debug)]
 pub struct Limits {
@@ -13,6 +15,11 @@ pub struct Limits {
     pub output_max_bytes: usize,
     /// Requests of one connection before the next has its turn.
     pub turn_requests_max: usize,
+    /// Connections at a time; others wait to be accepted (`max.connections`, at
+    /// most what the open-files limit leaves).
+    pub connections_max: usize,
+    /// Connections from one address at a time.
+    pub peers: PeerLimits,
     /// A connection without traffic for so long is closed
     /// (`connections.max.idle.ms`).
     pub idle_max: Duration,
@@ -37,6 +44,8 @@ impl Default for Limits {
             in_flight_max: 128,
             output_max_bytes: 1 << 20,
             turn_requests_max: 16,
+            connections_max: usize::MAX,
+            peers: PeerLimits::default(),
             idle_max: Duration::from_secs(600),
             frame_stall_max: Duration::from_secs(30),
             send_stall_max: Duration::from_secs(5),
@@ -58,6 +67,10 @@ pub struct PumpCounters {
     pub parks: u64,
     /// Connections accepted.
     pub accepted: u64,
+    /// Connections closed at once, since their address has too many.
+    pub refused_per_ip: u64,
+    /// Times a connection gave its receive buffers back, since others lacked them.
+    pub buffers_relieved: u64,
     /// Connections closed for idleness.
     pub idle_closed: u64,
     /// Connections closed because their frame did not arrive while others

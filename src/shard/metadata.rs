@@ -9,23 +9,24 @@ use std::cell::{Ref, RefCell};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_lock::Mutex;
 
 use crate::base::once;
 use crate::cluster::{Command, Controller, Ctx, Image, MetadataRecord, PartitionImage, Reply};
-use crate::io::Env;
+use crate::io::{Env, Task as _};
 use crate::log::{KnownLog, LogConfig};
-use crate::model::config::{BrokerConfig, Status, topic_key};
+use crate::model::config::{BrokerConfig, Status, list_items, topic_key};
 use crate::model::{
-    ErrorCode, LeaderEpoch, LogId, NodeId, PartitionIndex, ProducerId, Timestamp, TopicConfig,
-    TopicId,
+    DurabilityClass, ErrorCode, LeaderEpoch, LogId, NodeId, PartitionIndex, ProducerId, Timestamp,
+    TopicConfig, TopicId,
 };
 use crate::partition::producers::ProducerStates;
 use crate::partition::{Acks, AppendOutcome, Partition, PartitionInit};
 use crate::record::{BatchBuilder, BatchView, Compression, NewRecord};
 
-use super::owner::{Appending, OwnedPartition, Owner, Waiter};
+use super::owner::{Appending, OwnedPartition, OwnedTopic, Owner, Waiter};
 
 /// Name of the metadata topic.
 pub const METADATA_TOPIC: &str = "__cluster_metadata";
@@ -35,6 +36,9 @@ pub const METADATA_TOPIC_ID: TopicId = TopicId([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 
 /// Log id of the metadata log: the one that is known before any metadata is.
 pub const METADATA_LOG_ID: LogId = LogId::METADATA;
+
+/// Time between two tries to register while the disk is full.
+const REGISTRATION_RETRY: Duration = Duration::from_secs(1);
 
 /// Producer ids of this node's block that are not given out.
 #[derive(Clone, Copy, Debug, Default)]
@@ -53,6 +57,8 @@ pub struct Metadata<E: Env> {
     log: Rc<OwnedPartition>,
     /// Held from a command's step until its records are applied.
     turn: Mutex<()>,
+    /// Records with which this node starts, until they are durable.
+    registration: RefCell<Vec<MetadataRecord>>,
     producer_ids: RefCell<IdBlock>,
     /// Partitions of the image whose logs could not be made yet.
     missing: RefCell<Vec<(TopicId, PartitionIndex)>>,
@@ -69,13 +75,10 @@ pub fn log_config(config: &TopicConfig) -> LogConfig {
         segment_ms: config.segment_ms,
         segment_index_bytes: bytes(config.segment_index_bytes),
         index_interval_bytes: bytes(config.index_interval_bytes),
-    }
-}
-
-fn log_class(class: crate::model::DurabilityClass) -> crate::log::DurabilityClass {
-    match class {
-        crate::model::DurabilityClass::Disk => crate::log::DurabilityClass::Disk,
-        crate::model::DurabilityClass::Os => crate::log::DurabilityClass::Os,
+        // A compacted topic's old segments are not old records.
+        retention_ms: if config.cleanup.delete { config.retention_ms } else { -1 },
+        retention_bytes: if config.cleanup.delete { config.retention_bytes } else { -1 },
+        file_delete_delay: Duration::from_millis(config.file_delete_delay_ms.unsigned_abs()),
     }
 }
 
@@ -93,7 +96,7 @@ pub fn known_log(
         topic: name.clone(),
         partition: partition.index,
         topic_id: id,
-        class: log_class(config.durability),
+        class: config.durability,
         epoch_to_start: Some(epoch),
         config: log_config(config),
     }
@@ -108,17 +111,19 @@ pub fn metadata_log(config: &TopicConfig) -> KnownLog {
         partition: PartitionIndex(0),
         topic_id: METADATA_TOPIC_ID,
         // Metadata must survive what any topic survives.
-        class: crate::log::DurabilityClass::Disk,
+        class: DurabilityClass::Disk,
         epoch_to_start: None,
-        config: log_config(config),
+        // Every record of it counts.
+        config: LogConfig { retention_ms: -1, retention_bytes: -1, ..log_config(config) },
     }
 }
 
-/// Applies the records of whole batches to an image.
+/// Applies the records of whole batches to an image, and notes which topics
+/// they remove.
 ///
 /// # Errors
 /// Words for the operator when a record is damaged or from a newer version.
-pub fn replay(image: &mut Image, batches: &[u8]) -> Result<(), String> {
+pub fn replay(image: &mut Image, removed: &mut Vec<TopicId>, batches: &[u8]) -> Result<(), String> {
     for batch in crate::record::batches(batches) {
         let batch = batch.map_err(|e| e.to_string())?;
         let at = batch.base_offset();
@@ -129,6 +134,9 @@ pub fn replay(image: &mut Image, batches: &[u8]) -> Result<(), String> {
             match crate::cluster::decode(value) {
                 Ok(crate::cluster::Decoded::Record(record)) => {
                     image.apply(&record).map_err(|e| format!("offset {at}: {e}"))?;
+                    if let MetadataRecord::TopicRemoved { id } = record {
+                        removed.push(id);
+                    }
                 }
                 Ok(crate::cluster::Decoded::Skipped { kind }) => {
                     tracing::info!("metadata record of type {kind} at offset {at} skipped");
@@ -158,6 +166,7 @@ impl<E: Env> Metadata<E> {
             image: RefCell::new(image),
             log,
             turn: Mutex::new(()),
+            registration: RefCell::default(),
             producer_ids: RefCell::default(),
             missing: RefCell::default(),
             warned: RefCell::default(),
@@ -189,6 +198,7 @@ impl<E: Env> Metadata<E> {
     /// A retriable code when the records could not be made durable.
     pub async fn command(&self, command: Command) -> Result<Reply, ErrorCode> {
         let _turn = self.turn.lock().await;
+        self.append_registration().await?;
         self.create_missing().await;
         let step = {
             let env = self.owner.env().clone();
@@ -196,7 +206,14 @@ impl<E: Env> Metadata<E> {
             let mut ctx = Ctx { random: &mut random };
             self.controller.step(&self.image.borrow(), command, &mut ctx)
         };
+        let grows = step.records.iter().any(|r| matches!(r, MetadataRecord::Partition(_)));
+        if grows && !self.owner.logs().has_space() {
+            // A deletion is carried out on a full disk; this would fail half-way.
+            return Err(ErrorCode::KafkaStorageError);
+        }
         if !step.records.is_empty() {
+            // A panic between the log and the image must not be survived.
+            let _torn = self.owner.guard("a metadata change", &self.log);
             self.append(&step.records).await?;
             self.apply(&step.records).await?;
         }
@@ -204,12 +221,37 @@ impl<E: Env> Metadata<E> {
     }
 
     /// Makes records durable that the image has already: those with which
-    /// this node starts.
+    /// this node starts. When the log cannot take them yet for want of space,
+    /// they follow as soon as it can, before any command's.
     ///
     /// # Errors
-    /// A retriable code when they could not be made durable.
-    pub async fn append_applied(&self, records: &[MetadataRecord]) -> Result<(), ErrorCode> {
-        self.append(records).await
+    /// A code when they could not be made durable for another reason.
+    pub async fn register(self: &Rc<Self>, records: Vec<MetadataRecord>) -> Result<(), ErrorCode> {
+        *self.registration.borrow_mut() = records;
+        if self.owner.logs().is_ready() {
+            return self.append_registration().await;
+        }
+        let metadata = self.clone();
+        let later = self.owner.env().spawn(async move {
+            loop {
+                metadata.owner.env().sleep(REGISTRATION_RETRY).await;
+                let _turn = metadata.turn.lock().await;
+                if metadata.append_registration().await.is_ok() {
+                    return;
+                }
+            }
+        });
+        later.detach();
+        Ok(())
+    }
+
+    async fn append_registration(&self) -> Result<(), ErrorCode> {
+        let records = self.registration.borrow().clone();
+        if !records.is_empty() {
+            self.append(&records).await?;
+            self.registration.borrow_mut().clear();
+        }
+        Ok(())
     }
 
     /// Appends records as one batch and waits until it is committed.
@@ -237,7 +279,7 @@ impl<E: Env> Metadata<E> {
                     };
                 }
                 Appending::NoRoom => {
-                    self.owner.env().sleep(std::time::Duration::from_millis(1)).await;
+                    self.owner.env().sleep(Duration::from_millis(1)).await;
                 }
             }
         }
@@ -269,17 +311,26 @@ impl<E: Env> Metadata<E> {
                     }
                 }
                 MetadataRecord::TopicConfig { id, key, value } => {
-                    if value.is_some() {
-                        self.warn_without_effect(key);
+                    if let Some(value) = value {
+                        self.warn_without_effect(key, value);
                     }
                     if let Some(topic) = self.owner.topic_by_id(*id) {
-                        topic.set_config(self.topic_config(*id));
+                        self.configure(&topic);
                     }
                 }
                 _ => {}
             }
         }
         outcome
+    }
+
+    /// A topic's settings hold from here on, for its logs too.
+    fn configure(&self, topic: &OwnedTopic) {
+        let config = self.topic_config(topic.id);
+        for partition in topic.partitions() {
+            self.owner.logs().set_config(partition.log, log_config(&config));
+        }
+        topic.set_config(config);
     }
 
     /// Makes the logs that could not be made when their records were applied.
@@ -293,8 +344,17 @@ impl<E: Env> Metadata<E> {
     }
 
     /// Says once per start that nothing comes of a key (yet).
-    fn warn_without_effect(&self, key: &str) {
-        let Some(key) = topic_key(key).filter(|key| key.status != Status::Enforced) else { return };
+    fn warn_without_effect(&self, key: &str, value: &str) {
+        let Some(key) = topic_key(key) else { return };
+        if key.name == "cleanup.policy" && list_items(value).any(|item| item == "compact") {
+            if self.warned.borrow_mut().insert(key.name) {
+                tracing::warn!("cleanup.policy: compaction does not exist in this version");
+            }
+            return;
+        }
+        if key.status == Status::Enforced {
+            return;
+        }
         if self.warned.borrow_mut().insert(key.name) {
             tracing::warn!(
                 "topic configuration {} is stored and described but has no effect in this version",

@@ -14,11 +14,12 @@ use slab::Slab;
 use crate::base::Giver;
 use crate::io::Env;
 use crate::log::{AppendError, LogHandle, LogSet, ReadOutcome};
+use crate::model::planted::{Bug, armed};
 use crate::model::{
     ErrorCode, LeaderEpoch, Offset, PartitionIndex, Timestamp, TopicConfig, TopicId,
 };
 use crate::partition::{
-    AckToken, Acks, Admitted, AppendOutcome, Completed, Effects, FetchBounds, FetchToken,
+    AckToken, Acks, Admitted, AppendOutcome, Completed, Effects, FetchBounds, FetchToken, Interest,
     Isolation, Partition,
 };
 use crate::record::BatchSummary;
@@ -26,6 +27,7 @@ use crate::record::BatchSummary;
 use super::fatal::{Fatal, FatalReason};
 use super::handler::{Mailbox, PendingEvent, Place};
 use super::pump::RoundEnd;
+use super::torn::{Guard, Torn};
 
 /// A topic with partitions on this shard.
 pub struct OwnedTopic {
@@ -47,6 +49,12 @@ impl OwnedTopic {
     /// Changes its settings.
     pub fn set_config(&self, config: Arc<TopicConfig>) {
         *self.config.borrow_mut() = config;
+    }
+
+    /// Its partitions on this shard.
+    #[must_use]
+    pub fn partitions(&self) -> Vec<Rc<OwnedPartition>> {
+        self.partitions.borrow().iter().flatten().cloned().collect()
     }
 
     /// One of its partitions.
@@ -89,6 +97,13 @@ pub enum Waiter {
     Task(Giver<AppendOutcome>),
 }
 
+/// An append that is to be decided.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AckWait {
+    end: Offset,
+    token: AckToken,
+}
+
 /// What became of a batch at once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Appending {
@@ -98,6 +113,8 @@ pub enum Appending {
         base_offset: Offset,
         /// Set for the copy of an earlier batch: the timestamp of the first.
         duplicate: Option<Timestamp>,
+        /// To give up waiting; `None` for acks=0.
+        wait: Option<AckWait>,
     },
     /// There is no memory for it now: try again in a later round.
     NoRoom,
@@ -125,6 +142,14 @@ pub struct Bounds {
     pub epoch: LeaderEpoch,
 }
 
+/// A fetch that waits for one partition.
+#[derive(Clone, Copy)]
+struct Fetching {
+    place: Place,
+    /// Which of its partitions.
+    index: u32,
+}
+
 /// The partitions of one shard.
 pub struct Owner<E: Env> {
     env: E,
@@ -138,12 +163,12 @@ pub struct Owner<E: Env> {
     acks: RefCell<Slab<Waiter>>,
     /// Fetches that wait; each registration has an entry and a number of its
     /// own, so that a late cancel cannot meet a stranger.
-    fetches: RefCell<Slab<(u32, Place)>>,
+    fetches: RefCell<Slab<Fetching>>,
     registrations: Cell<u32>,
     lacked_memory: Cell<bool>,
     effects: RefCell<Effects>,
     durable: RefCell<Vec<(LogHandle, Offset)>>,
-    appended_batches: Cell<u64>,
+    torn: Torn,
 }
 
 impl<E: Env> Owner<E> {
@@ -163,7 +188,7 @@ impl<E: Env> Owner<E> {
             lacked_memory: Cell::new(false),
             effects: RefCell::default(),
             durable: RefCell::default(),
-            appended_batches: Cell::new(0),
+            torn: Torn::default(),
         })
     }
 
@@ -286,9 +311,14 @@ impl<E: Env> Owner<E> {
         acks: Acks,
         waiter: Waiter,
     ) -> Result<Appending, ErrorCode> {
+        if self.torn.found().is_some() {
+            return Err(ErrorCode::KafkaStorageError);
+        }
         let mut machine = partition.machine.borrow_mut();
         let mut effects = self.effects.borrow_mut();
-        let (base_offset, duplicate) = match machine.admit(summary, acks)? {
+        let admitted = machine.admit(summary, acks)?;
+        let _torn = self.torn.guard("an append", partition);
+        let (base_offset, wait, duplicate) = match admitted {
             Admitted::Append(admission) => {
                 let (base, epoch) = (admission.base_offset, admission.epoch);
                 match self.logs.append(partition.log, batch, summary, base, epoch) {
@@ -306,25 +336,41 @@ impl<E: Env> Owner<E> {
                     }
                     Err(AppendError::Gone) => return Err(ErrorCode::UnknownTopicOrPartition),
                 }
-                let ack = (acks != Acks::None).then(|| (self.new_ack(waiter), acks));
-                machine.appended(&admission, ack, &mut effects);
-                self.appended_batches.set(self.appended_batches.get() + 1);
-                (base, None)
+                let from_client = matches!(waiter, Waiter::Request { .. });
+                assert!(!(armed(Bug::PanicInsideAppend) && from_client), "a planted panic");
+                let wait = self.new_wait(waiter, acks, admission.end_offset);
+                machine.appended(&admission, wait.map(|wait| (wait.token, acks)), &mut effects);
+                (base, wait, None)
             }
             Admitted::Duplicate { base_offset, end_offset, timestamp } => {
-                if acks != Acks::None {
-                    let token = self.new_ack(waiter);
+                let wait = self.new_wait(waiter, acks, end_offset);
+                if let Some(AckWait { token, .. }) = wait {
                     machine.wait_for_ack(base_offset, end_offset, token, acks, &mut effects);
                 }
-                (base_offset, Some(timestamp))
+                (base_offset, wait, Some(timestamp))
             }
         };
         self.pass_on(&mut effects);
-        Ok(Appending::Waiting { base_offset, duplicate })
+        Ok(Appending::Waiting { base_offset, duplicate, wait })
     }
 
-    fn new_ack(&self, waiter: Waiter) -> AckToken {
-        AckToken(self.acks.borrow_mut().insert(waiter) as u64)
+    /// While this lives, a panic ends the process.
+    pub(super) fn guard<'a>(&'a self, what: &'static str, of: &'a OwnedPartition) -> Guard<'a> {
+        self.torn.guard(what, of)
+    }
+
+    fn new_wait(&self, waiter: Waiter, acks: Acks, end: Offset) -> Option<AckWait> {
+        let token = || AckToken(self.acks.borrow_mut().insert(waiter) as u64);
+        (acks != Acks::None).then(|| AckWait { end, token: token() })
+    }
+
+    /// Gives up waiting for an append that is not decided: its waiter is told
+    /// so, and the batch stays.
+    pub fn time_out(&self, partition: &OwnedPartition, wait: AckWait) {
+        let mut effects = self.effects.borrow_mut();
+        let _torn = self.torn.guard("the end of a wait", partition);
+        partition.machine.borrow_mut().time_out(wait.end, wait.token, &mut effects);
+        self.pass_on(&mut effects);
     }
 
     /// Producer state before the batch that began a segment goes to disk.
@@ -355,8 +401,11 @@ impl<E: Env> Owner<E> {
             }
         }
         for wake in effects.wake.drain(..) {
-            let (_, place) = self.fetches.borrow_mut().remove(registration(wake.token).0);
-            self.mailbox.post(place, PendingEvent::Wake { bytes: wake.bytes });
+            let mut fetches = self.fetches.borrow_mut();
+            let key = registration(wake.token).0;
+            let Fetching { place, index } =
+                if wake.over { fetches.remove(key) } else { fetches[key] };
+            self.mailbox.post(place, PendingEvent::Wake { index, wake });
         }
     }
 
@@ -384,22 +433,27 @@ impl<E: Env> Owner<E> {
         }
     }
 
-    /// Wakes `place` when `report_bytes` more can be read at `offset`. The key
-    /// cancels it.
+    /// Tells a fetch what can be read beyond what it has `seen`
+    /// ([`Partition::seen_bytes`]), as far as it is of interest. The number
+    /// says which of its partitions this is; the token comes with each report,
+    /// and cancels the rest.
     pub fn wait_for_data(
         &self,
         partition: &OwnedPartition,
-        place: Place,
-        offset: Offset,
+        (place, index): (Place, u32),
+        seen: u64,
         isolation: Isolation,
-        report_bytes: u64,
+        interest: Interest,
     ) -> FetchToken {
         let number = self.registrations.get().wrapping_add(1);
         self.registrations.set(number);
-        let key = self.fetches.borrow_mut().insert((number, place));
+        let key = self.fetches.borrow_mut().insert(Fetching { place, index });
         let key = u32::try_from(key).expect("under 2^32 fetches wait");
         let token = FetchToken(u64::from(number) << 32 | u64::from(key));
-        partition.machine.borrow_mut().wait_for_data(token, offset, isolation, report_bytes);
+        let mut effects = self.effects.borrow_mut();
+        let mut machine = partition.machine.borrow_mut();
+        machine.wait_for_data(token, seen, isolation, interest, &mut effects);
+        self.pass_on(&mut effects);
         token
     }
 
@@ -441,22 +495,30 @@ impl<E: Env> Owner<E> {
         }
     }
 
+    /// All partitions of this shard, the metadata log's too.
+    pub(super) fn partitions(&self) -> Vec<Rc<OwnedPartition>> {
+        self.by_log.borrow().iter().flatten().cloned().collect()
+    }
+
+    /// The machine learns where its log begins now; who waits below is woken.
+    pub(super) fn follow_log_start(&self, partition: &OwnedPartition) {
+        let Some((start, _, _)) = self.logs.bounds(partition.log) else { return };
+        let mut effects = self.effects.borrow_mut();
+        partition.machine.borrow_mut().advance_log_start(start, &mut effects);
+        effects.last_stable = None;
+        self.pass_on(&mut effects);
+    }
+
     /// Forgets producers that were idle for `expiration_ms`.
     pub fn expire_producers(&self, expiration_ms: i64) -> usize {
         let now = Timestamp(self.env.wall_ms());
-        let partitions: Vec<_> = self.by_log.borrow().iter().flatten().cloned().collect();
+        let partitions = self.partitions();
         partitions.iter().map(|p| p.machine.borrow_mut().expire_producers(now, expiration_ms)).sum()
     }
 
     /// Notes that memory was short for an append or a read.
     pub fn lack_memory(&self) {
         self.lacked_memory.set(true);
-    }
-
-    /// Batches appended since the start.
-    #[must_use]
-    pub fn appended_batches(&self) -> u64 {
-        self.appended_batches.get()
     }
 
     fn advance_durable(&self) {
@@ -479,6 +541,9 @@ impl<E: Env> Owner<E> {
 
 impl<E: Env> RoundEnd for Owner<E> {
     fn end_round(&self) {
+        if self.torn.found().is_some() {
+            return; // Nothing more is to become durable, or acknowledged.
+        }
         self.logs.flush();
         self.advance_durable();
     }
@@ -488,6 +553,9 @@ impl<E: Env> RoundEnd for Owner<E> {
     }
 
     fn fatal(&self) -> Option<Fatal> {
+        if let Some(torn) = self.torn.found() {
+            return Some(Fatal::new(FatalReason::TornPartition, torn));
+        }
         let (reason, detail) = self.logs.fatal()?;
         Some(Fatal::new(FatalReason::Log(reason), detail))
     }

@@ -7,6 +7,8 @@
 //! shard's slice is over the pump pauses for the reactor; when nothing is left
 //! it looks again for a while, then parks. It never awaits I/O.
 
+mod accept;
+mod relief;
 mod sweep;
 
 use std::collections::VecDeque;
@@ -15,7 +17,7 @@ use std::time::Duration;
 
 use crate::io::env::Env;
 use crate::io::glommio::GlommioTask;
-use crate::io::ring::{ConnId, EndCause, Event, Ring, SendPiece};
+use crate::io::ring::{ConnId, EndCause, Event, ListenerId, Ring, SendPiece};
 use crate::io::{ChunkMut, Pool};
 
 use super::connection::{Connection, TurnEnd};
@@ -24,6 +26,7 @@ use super::handler::{ConnectionHandler, Mailbox, PendingEvent, Place};
 use super::hungry::Hungry;
 use super::input::FrameMemory;
 use super::limits::{Limits, PumpCounters};
+use super::peers::Peers;
 use super::runtime::{Runtime, yield_in_place};
 use super::stop::StopSignal;
 
@@ -52,6 +55,14 @@ pub struct Pump<H: ConnectionHandler, R: RoundEnd> {
     open: usize,
     ready: VecDeque<ConnId>,
     hungry: Hungry<ConnId>,
+    /// Connections that hold receive buffers which they cannot use now.
+    pinned: VecDeque<ConnId>,
+    peers: Peers,
+    /// Connections that the ring has, refused ones included.
+    accepted: usize,
+    listener: Option<ListenerId>,
+    /// Monotonic time of the last warning about connections.
+    warned_at: Option<Duration>,
     /// One of them for want of memory for its frame.
     frames_short: bool,
     /// Connections that events of this round were delivered to.
@@ -96,6 +107,7 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
     pub fn new(parts: PumpParts<H, R>) -> Self {
         let ring = parts.runtime.ring().clone();
         let now = parts.runtime.env().monotonic();
+        let peers = Peers::new(parts.limits.peers.clone());
         Self {
             runtime: parts.runtime,
             ring,
@@ -110,6 +122,11 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
             open: 0,
             ready: VecDeque::new(),
             hungry: Hungry::new(),
+            pinned: VecDeque::new(),
+            peers,
+            accepted: 0,
+            listener: None,
+            warned_at: None,
             frames_short: false,
             told: Vec::new(),
             events: Vec::new(),
@@ -127,7 +144,8 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
     /// Serves `listener` until the stop flag is set, then lets answers leave,
     /// closes every connection and returns. `Err` when the shard had to end.
     pub async fn run(mut self, listener: std::net::TcpListener) -> Result<PumpCounters, Fatal> {
-        let listener = self.ring.listen(listener);
+        let listener = self.ring.listen(listener, self.limits.connections_max);
+        self.listener = Some(listener);
         while !self.stop.is_set() {
             self.round()?;
             self.give_way().await;
@@ -143,19 +161,22 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
         self.counters.rounds += 1;
         self.now = self.runtime.env().monotonic();
         self.ring.submit();
+        // Before newcomers, who would take what came free.
+        self.hungry.feed(self.now, &mut self.ready);
         let mut events = std::mem::take(&mut self.events);
         self.ring.reap(|event| events.push(event));
         for event in events.drain(..) {
             self.on_event(event);
         }
         self.events = events;
-        self.mailbox.expire(self.now);
-        self.hungry.feed(self.now, &mut self.ready);
+        self.mailbox.begin_round(self.now);
         self.serve_ready();
         self.round_end.end_round();
         self.deliver();
+        self.relieve();
         self.sweep();
         self.ring.submit();
+        self.ring.set_more_work(!self.ready.is_empty() || !self.mailbox.is_empty());
         self.runtime.pulse().round(self.ring.in_flight());
         self.round_end.fatal().map_or(Ok(()), Err)
     }
@@ -189,6 +210,7 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
         let memory = &self.frame_memory;
         let end = connection.turn(&self.handler, &self.limits, memory, &mut served, slice_over);
         self.counters.requests += served;
+        let used_up = matches!(end, TurnEnd::Share | TurnEnd::Starving);
         match end {
             TurnEnd::Share => self.make_ready(id),
             TurnEnd::Starving => self.want_more(id),
@@ -203,15 +225,20 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
                 self.hungry.push(id);
             }
             TurnEnd::Blocked => connection.blocked = true,
-            TurnEnd::Close(reason) => return self.close(id, &reason),
+        }
+        if !used_up {
+            self.pin(id);
         }
         self.hungry.turn_ended(id);
         self.settle(id);
     }
 
-    /// No whole frame is buffered: a large one is received into its own memory.
+    /// No whole frame is buffered: a large one is received into its own memory,
+    /// and any that has memory when buffers are short.
     fn want_more(&mut self, id: ConnId) {
-        let worth = self.limits.direct_receive_min_bytes;
+        self.resume(id);
+        let short = self.ring.buffers_short();
+        let worth = if short { 1 } else { self.limits.direct_receive_min_bytes };
         let Some(connection) = self.connection(id) else { return };
         if connection.ended || connection.filling.is_some() {
             return;
@@ -235,19 +262,7 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
     fn on_event(&mut self, event: Event) {
         match event {
             Event::Accepted { conn, peer, .. } => self.on_accepted(conn, peer),
-            Event::AcceptFailed { listener, error } => {
-                tracing::warn!(
-                    "accepting failed: {error}; trying again in 1 s (raise the open-files limit: \
-                     ulimit -n, or LimitNOFILE in a unit)"
-                );
-                let ring = self.ring.clone();
-                let later = self.runtime.env().sleep(Duration::from_secs(1));
-                let again = async move {
-                    later.await;
-                    ring.rearm(listener);
-                };
-                crate::io::env::Task::detach(self.runtime.env().spawn(again));
-            }
+            Event::AcceptFailed { listener, error } => self.on_accept_failed(listener, &error),
             Event::Unlistened { .. } => self.listening = false,
             Event::Received { conn, data } => {
                 let now = self.now;
@@ -274,26 +289,13 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
         }
     }
 
-    fn on_accepted(&mut self, id: ConnId, peer: Option<std::net::SocketAddr>) {
-        self.counters.accepted += 1;
-        let state = self.handler.open(id, peer);
-        let connection = Connection::new(id, state, &self.limits, self.send_pool.clone(), self.now);
-        if self.connections.len() <= id.index() {
-            self.connections.resize_with(id.index() + 1, || None);
-        }
-        let before = self.connections[id.index()].replace(connection);
-        assert!(before.is_none(), "the ring gave out slot {} twice", id.index());
-        self.open += 1;
-        if !self.accepting {
-            self.close(id, "the broker is stopping");
-        }
-    }
-
     fn on_filled(&mut self, id: ConnId, chunk: ChunkMut) {
         let now = self.now;
         if let Some(connection) = self.connection(id) {
             let want = connection.filling.take().expect("a fill was asked for");
-            connection.input.resume_gather(chunk, want);
+            if connection.ending.is_none() {
+                connection.input.resume_gather(chunk, want);
+            }
             connection.active_at = now;
             self.make_ready(id);
         }
@@ -313,18 +315,6 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
                 self.settle_with(id, pieces);
             }
             Err(error) => self.close(id, &format!("send failed: {error}")),
-        }
-    }
-
-    fn on_closed(&mut self, id: ConnId) {
-        let Some(slot) = self.connections.get_mut(id.index()) else { return };
-        if let Some(mut connection) = slot.take_if(|c| c.id == id) {
-            self.open -= 1;
-            loop {
-                let place = Place { conn: id, seq: connection.replies.first_seq() };
-                let Some(pending) = connection.replies.pop() else { break };
-                self.handler.forget(place, pending);
-            }
         }
     }
 
@@ -350,10 +340,12 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
             return;
         }
         let Some(pending) = connection.replies.get_mut(place.seq) else { return };
-        match self.handler.event(place, &mut connection.state, pending, event) {
-            Ok(()) if std::mem::replace(&mut connection.told, true) => {}
-            Ok(()) => self.told.push(place.conn),
-            Err(reason) => self.close(place.conn, &reason),
+        let told = self.handler.event(place, &mut connection.state, pending, event);
+        if let Err(reason) = told {
+            connection.end(&self.handler, place.seq, reason);
+        }
+        if !std::mem::replace(&mut connection.told, true) {
+            self.told.push(place.conn);
         }
     }
 
@@ -366,15 +358,11 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
         let Some(slot) = self.connections.get_mut(id.index()) else { return };
         let Some(connection) = slot.as_mut().filter(|c| c.id == id && !c.closing) else { return };
         connection.told = false;
-        match connection.settle(&self.handler, &self.limits) {
-            Ok(moved) => {
-                if moved && std::mem::take(&mut connection.blocked) {
-                    self.make_ready(id);
-                }
-                self.flush(id, spare);
-            }
-            Err(reason) => self.close(id, &reason),
+        let moved = connection.settle(&self.handler, &self.limits);
+        if moved && std::mem::take(&mut connection.blocked) {
+            self.make_ready(id);
         }
+        self.flush(id, spare);
     }
 
     /// Hands output to the ring when no send is under way; ends a connection
@@ -396,6 +384,9 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
                 self.make_ready(id);
             }
             return;
+        }
+        if let Some(reason) = connection.ended_because() {
+            return self.close(id, &reason);
         }
         if !connection.ended {
             return;
@@ -436,7 +427,7 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
     async fn give_way(&mut self) {
         let env = self.runtime.env().clone();
         if env.slice_over() {
-            env.pause().await;
+            self.runtime.pause().await;
         } else {
             yield_in_place().await;
         }
@@ -452,7 +443,7 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
                 }
                 yield_in_place().await;
                 if env.slice_over() {
-                    env.pause().await;
+                    self.runtime.pause().await;
                 }
             }
         }
@@ -522,7 +513,7 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
             if !waiting || env.monotonic() >= until {
                 break;
             }
-            env.pause().await;
+            self.runtime.pause().await;
         }
         for id in ids(self) {
             self.close(id, "the broker is stopping");
@@ -530,7 +521,7 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
         let until = env.monotonic() + Duration::from_secs(1);
         while (self.open > 0 || self.listening) && env.monotonic() < until {
             self.round()?;
-            env.pause().await;
+            self.runtime.pause().await;
         }
         self.alarm = None;
         Ok(())

@@ -62,6 +62,12 @@ impl<P> ReplyQueue<P> {
         Some(pending)
     }
 
+    /// Removes the newest place; the next `push` takes it again.
+    pub fn pop_last(&mut self) -> Option<(ReplySeq, P)> {
+        let pending = self.places.pop_back()?;
+        Some((self.next_seq(), pending))
+    }
+
     /// Requests in flight.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -91,6 +97,11 @@ mod tests {
         assert_eq!(queue.next_seq(), ReplySeq(2));
         assert_eq!(queue.pop(), Some("B"));
         assert!(queue.is_empty());
+        let (c, d) = (queue.push("c"), queue.push("d"));
+        assert_eq!(queue.pop_last(), Some((d, "d")));
+        assert_eq!(queue.front(), Some(&"c"));
+        assert_eq!(queue.pop_last(), Some((c, "c")));
+        assert_eq!(queue.next_seq(), c);
         assert!(queue.get_mut(ReplySeq(99)).is_none());
     }
 }

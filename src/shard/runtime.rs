@@ -79,6 +79,12 @@ impl Runtime {
         self.env.slice().restart();
     }
 
+    /// Lets the reactor and the tasks run when the slice is over: the pump's
+    /// pause, for which every `Env::pause` waits.
+    pub async fn pause(&self) {
+        self.env.slice().pause().await;
+    }
+
     /// Runs `future` and serves file operations until it is done: for start and
     /// stop, when no pump runs; socket events meanwhile are dropped.
     pub async fn drive<T>(&self, future: impl Future<Output = T>) -> T {
@@ -92,7 +98,7 @@ impl Runtime {
             self.ring.reap(|event| tracing::debug!("{event:?} while no pump runs"));
             self.pulse.round(self.ring.in_flight());
             if self.env.slice_over() {
-                self.env.pause().await;
+                self.pause().await;
             } else {
                 self.park().await;
             }
@@ -193,6 +199,7 @@ where
 }
 
 fn set_up(config: &RuntimeConfig, pulse: Arc<Pulse>) -> io::Result<(Runtime, Doorbell)> {
+    pulse.of_this_thread();
     let ring = Ring::new(&config.ring, &config.receive_pool)?;
     let env = GlommioEnv::new(&ring);
     let doorbell = Doorbell::start(&ring)?;

@@ -3,18 +3,21 @@
 //! glommio 0.9 can park while tasks are runnable (ADR 0008); a wake from a
 //! foreign thread always unparks it. So the watchdog wakes a small task of each
 //! shard, its pulse, when the shard has work in flight and makes no progress.
-//! Owner: its own thread, not pinned; it shares only atomics and one waker with
+//! A pulse that finds the shard's thread asleep beside a bell that has rung for
+//! over 1 ms counts as a rescue; a slow turn, or a thread that waits for its
+//! core, does not. Owner: its own thread, not pinned; it shares only atomics and one waker with
 //! each shard. At most one pulse of a shard is unanswered: glommio counts the
 //! references of a waker in an i16.
 
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Poll, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::io::ring::{Bell, LATE_AFTER};
+use super::asleep::ThreadState;
+use crate::io::ring::Bell;
 use crate::io::syscall::unpin_thread;
 
 /// Between two looks at a shard that works.
@@ -32,30 +35,36 @@ pub const STUCK_AFTER: Duration = Duration::from_secs(10);
 pub struct Pulse {
     progress: AtomicU64,
     in_flight: AtomicU64,
-    late: AtomicU64,
     rescues: AtomicU64,
     asked: AtomicU64,
     answered: AtomicU64,
+    /// When the last pulse was sent, if the thread slept then.
+    slept_at: Mutex<Option<Instant>>,
+    /// The shard's thread; without /proc it is not known, and nothing counts as
+    /// a rescue.
+    thread: OnceLock<ThreadState>,
     waker: Mutex<Option<Waker>>,
 }
 
 impl Pulse {
+    /// Called on the shard's thread before anything else.
+    pub(super) fn of_this_thread(&self) {
+        if let Ok(state) = ThreadState::of_this_thread() {
+            let _ = self.thread.set(state);
+        }
+    }
+
     /// Called by the pump once a round: `in_flight` counts what must end by
-    /// itself (submitted disk and send entries, queued mesh messages, woken
-    /// tasks), not armed receives, timers and parked fetches.
+    /// itself (submitted disk and send entries, queued mesh messages), not armed
+    /// receives, timers and parked fetches.
     pub fn round(&self, in_flight: usize) {
         // One writer, so plain loads and stores do.
         self.progress.store(self.progress.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         self.in_flight.store(in_flight as u64, Ordering::Relaxed);
     }
 
-    /// Called on the shard where a message or a task is found that waited for
-    /// longer than [`LATE_AFTER`]; the next pulse then counts as a rescue.
-    pub fn note_late(&self) {
-        self.late.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Times a pulse found work that had been forgotten for over 1 ms.
+    /// Times a pulse woke a thread that slept although the pump's bell had rung
+    /// for over 1 ms.
     #[must_use]
     pub fn rescues(&self) -> u64 {
         self.rescues.load(Ordering::Relaxed)
@@ -67,16 +76,28 @@ impl Pulse {
         self.asked.load(Ordering::Relaxed)
     }
 
-    fn waker(&self) -> std::sync::MutexGuard<'_, Option<Waker>> {
+    fn waker(&self) -> MutexGuard<'_, Option<Waker>> {
         self.waker.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn slept_at(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.slept_at.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The watchdog's side: wakes the pulse task, unless it is not there.
+    fn ask(&self, now: Instant, slept: bool) -> bool {
+        let waker = self.waker();
+        let Some(waker) = waker.as_ref() else { return false };
+        *self.slept_at() = slept.then_some(now);
+        self.asked.fetch_add(1, Ordering::Release);
+        waker.wake_by_ref();
+        true
     }
 
     /// The shard's side: a task that never ends, to be cancelled before the
     /// executor goes.
     pub(super) async fn answer(self: Arc<Self>, bell: Bell) {
         let _forget = Forget(self.clone());
-        let seen = |pulse: &Self| pulse.late.load(Ordering::Relaxed) + bell.late();
-        let mut late = seen(&self);
         poll_fn(|context| {
             let mut waker = self.waker();
             if waker.is_none() {
@@ -85,13 +106,11 @@ impl Pulse {
             drop(waker);
             let asked = self.asked.load(Ordering::Acquire);
             if self.answered.load(Ordering::Relaxed) != asked {
-                let forgotten = bell.waiting_for().is_some_and(|since| since > LATE_AFTER);
-                if forgotten || seen(&self) != late {
+                if self.slept_at().is_some_and(|at| bell.waited_at(at)) {
                     self.rescues.fetch_add(1, Ordering::Relaxed);
                 }
                 self.answered.store(asked, Ordering::Release);
             }
-            late = seen(&self);
             Poll::<()>::Pending
         })
         .await;
@@ -159,11 +178,9 @@ impl Guarded {
         self.reported = false;
         self.silent = Duration::ZERO;
         if (still && working) || since_asked >= REST {
-            let waker = pulse.waker();
-            if let Some(waker) = waker.as_ref() {
+            let slept = still && pulse.thread.get().is_some_and(ThreadState::sleeps);
+            if pulse.ask(now, slept) {
                 self.asked_at = now;
-                pulse.asked.fetch_add(1, Ordering::Release);
-                waker.wake_by_ref();
             }
         }
         Look { stuck: None, busy: working }
@@ -272,6 +289,52 @@ mod tests {
         shard.pulse.answered.store(1, Ordering::Relaxed);
         shard.look(start + 4 * TICK);
         assert_eq!(shard.pulse.pulses(), 2);
+    }
+
+    /// A shard's thread whose bell has rung and is not answered, asleep or at
+    /// work; rescues after one pulse.
+    fn rescues_of(asleep: bool) -> u64 {
+        let (mut shard, start) = guarded();
+        shard.pulse.waker().take();
+        let pulse = shard.pulse.clone();
+        let (rung, go_on) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+        let (told, goes_on) = (rung.clone(), go_on.clone());
+        let thread = thread::Builder::new().spawn(move || {
+            pulse.of_this_thread();
+            let bell = Bell::default();
+            let mut answer = std::pin::pin!(pulse.clone().answer(bell.clone()));
+            let mut context = std::task::Context::from_waker(Waker::noop());
+            assert!(answer.as_mut().poll(&mut context).is_pending());
+            bell.ring();
+            told.store(true, Ordering::SeqCst);
+            while !goes_on.load(Ordering::SeqCst) {
+                if asleep { thread::park() } else { std::hint::spin_loop() }
+            }
+            bell.answer();
+            assert!(answer.as_mut().poll(&mut context).is_pending());
+        });
+        let thread = thread.unwrap();
+        while !rung.load(Ordering::SeqCst) || asleep != shard.pulse.thread.get().unwrap().sleeps() {
+            thread::yield_now();
+        }
+        shard.pulse.round(1);
+        shard.look(start + TICK);
+        let since = Instant::now();
+        while since.elapsed() <= 2 * TICK {
+            thread::park_timeout(TICK);
+        }
+        shard.look(Instant::now());
+        assert_eq!(shard.pulse.pulses(), 1);
+        go_on.store(true, Ordering::SeqCst);
+        thread.thread().unpark();
+        thread.join().unwrap();
+        shard.pulse.rescues()
+    }
+
+    #[test]
+    fn only_a_thread_that_slept_beside_a_ringing_bell_was_rescued() {
+        assert_eq!(rescues_of(true), 1);
+        assert_eq!(rescues_of(false), 0, "it was only slow");
     }
 
     #[test]

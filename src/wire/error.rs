@@ -83,7 +83,7 @@ pub enum WireError {
     #[error("frame of negative length {0}")]
     NegativeFrame(i32),
     /// The frame is longer than the configured maximum.
-    #[error("frame of {length} bytes is over the limit of {limit}")]
+    #[error("frame of {length} bytes is over the limit of {limit} (socket.request.max.bytes)")]
     FrameTooLong {
         /// Announced length in bytes.
         length: usize,

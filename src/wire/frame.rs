@@ -123,7 +123,7 @@ mod tests {
         );
         assert_eq!(
             split(&[0, 0, 0, 11], 10).unwrap_err().to_string(),
-            "frame of 11 bytes is over the limit of 10"
+            "frame of 11 bytes is over the limit of 10 (socket.request.max.bytes)"
         );
     }
 }

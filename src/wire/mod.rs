@@ -34,7 +34,7 @@ pub use fetch::{FetchOutcome, FetchResponsePlan, FetchResponseTop, FetchView, Pi
 pub use generated::ApiKey;
 pub use header::{RequestHeader, RequestPrefix, ResponseHeader};
 pub use message::{Message, Request, Response};
-pub use produce::{ProduceOutcome, ProduceResponseWriter, ProduceView};
+pub use produce::{ProduceOutcome, ProduceResponseWriter, ProduceView, ProduceWalk};
 pub use reader::Reader;
 pub use topic_ref::TopicRef;
 pub use writer::Writer;

@@ -175,6 +175,87 @@ impl<'a> ProducePartition<'a> {
     }
 }
 
+/// Goes through a checked request once, and can stop at any partition to go
+/// on later, when the same frame is shown again.
+#[derive(Clone, Debug)]
+pub struct ProduceWalk<'a> {
+    reader: Reader<'a>,
+    flexible: bool,
+    at: ProducePlace,
+}
+
+/// Where a [`ProduceWalk`] stopped.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ProducePlace {
+    version: i16,
+    /// Bytes of the frame before it.
+    position: usize,
+    topics_left: usize,
+    partitions_left: usize,
+    /// A topic's end has not been read yet.
+    in_topic: bool,
+}
+
+impl<'a> ProduceView<'a> {
+    /// A walk from the first topic.
+    #[must_use]
+    pub fn walk(&self) -> ProduceWalk<'a> {
+        let at = ProducePlace {
+            version: self.version,
+            position: self.topics.position(),
+            topics_left: self.topic_count,
+            partitions_left: 0,
+            in_topic: false,
+        };
+        let flexible = ApiKey::Produce.is_flexible(self.version);
+        ProduceWalk { reader: self.topics.clone(), flexible, at }
+    }
+}
+
+impl<'a> ProduceWalk<'a> {
+    /// Goes on in `frame`, the bytes that the view's reader was made of. They
+    /// were checked then; others make this panic.
+    #[must_use]
+    pub fn resume(frame: &'a [u8], at: ProducePlace) -> Self {
+        let mut reader = Reader::new(frame);
+        reader.skip(at.position).expect(CHECKED);
+        Self { reader, flexible: ApiKey::Produce.is_flexible(at.version), at }
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn place(&self) -> ProducePlace {
+        ProducePlace { position: self.reader.position(), ..self.at }
+    }
+
+    /// Whether every partition was taken.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        self.at.topics_left == 0 && self.at.partitions_left == 0
+    }
+
+    /// The next topic and how many partitions follow; all those of the former
+    /// one must have been taken.
+    pub fn next_topic(&mut self) -> Option<(TopicRef<'a>, usize)> {
+        assert_eq!(self.at.partitions_left, 0, "partitions of the former topic are left");
+        if std::mem::take(&mut self.at.in_topic) && self.flexible {
+            self.reader.skip_tagged_fields().expect(CHECKED);
+        }
+        self.at.topics_left = self.at.topics_left.checked_sub(1)?;
+        let topic = ProduceTopic::read(&mut self.reader, self.flexible, self.at.version);
+        let topic = topic.expect(CHECKED);
+        self.at.in_topic = true;
+        self.at.partitions_left = topic.partition_count;
+        Some((topic.topic, topic.partition_count))
+    }
+
+    /// The next partition of the topic.
+    pub fn next_partition(&mut self) -> Option<ProducePartition<'a>> {
+        self.at.partitions_left = self.at.partitions_left.checked_sub(1)?;
+        Some(ProducePartition::read(&mut self.reader, self.flexible).expect(CHECKED))
+    }
+}
+
 /// What became of one partition's batch.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ProduceOutcome<'a> {

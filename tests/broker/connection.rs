@@ -79,6 +79,57 @@ fn c3_what_was_asked_before_the_broken_frame_is_still_done() {
 }
 
 #[test]
+fn c3_the_answers_to_what_came_before_leave_before_the_connection_is_closed() {
+    let broker = Broker::start();
+    let mut other = broker.connect();
+    create(&mut other, topic("t", 1));
+    let body = produce_request(-1, "t", &[(0, batch(1, 10))]).encode(9).unwrap();
+    let silent = produce_request(0, "nowhere", &[(0, batch(1, 10))]).encode(9).unwrap();
+    let produces = (1..=5).flat_map(|id| frame(ApiKey::Produce, 9, id, "test", &body));
+    let produces: Vec<u8> = produces.collect();
+    let broken = [
+        ("a negative length", vec![0xff; 4]),
+        ("a huge length", vec![0x7f; 4]),
+        ("an unknown key", vec![0, 0, 0, 8, 0x7f, 0xff, 0, 0, 0, 0, 0, 1]),
+        ("a body that is cut", frame(ApiKey::Produce, 9, 6, "test", &body[..20])),
+        ("a failure without an answer", frame(ApiKey::Produce, 9, 6, "test", &silent)),
+    ];
+    for (round, (what, broken)) in (1..).zip(broken) {
+        let mut client = broker.connect();
+        // All of it is there at once, so nothing is durable when it is met.
+        client.send_bytes(&[&produces[..], &broken[..], &produces[..]].concat());
+        for id in 1..=5_i32 {
+            let answer = client.receive().unwrap_or_else(|| panic!("{what}: no answer {id}"));
+            assert_eq!(answer[..4], id.to_be_bytes(), "{what}");
+        }
+        assert_eq!(client.receive(), None, "{what}");
+        assert_eq!(end(&mut other, "t", 0), 5 * round, "{what}: what follows is not done");
+    }
+}
+
+#[test]
+fn c3_a_parked_fetch_before_a_broken_frame_is_answered_in_its_time() {
+    let broker = Broker::start();
+    let mut other = broker.connect();
+    create(&mut other, topic("t", 1));
+    let fetch = FetchRequest { max_wait_ms: FOR_EVER_MS, ..fetch_request(&[("t", wanted(0, 0))]) };
+    let fetch = fetch.encode(12).unwrap();
+    let mut client = broker.connect();
+    client.send_bytes(&[frame(ApiKey::Fetch, 12, 1, "test", &fetch), vec![0xff; 4]].concat());
+    still_answers(&mut other);
+    let gone = {
+        let mut gone = broker.connect();
+        gone.send_bytes(&[frame(ApiKey::Fetch, 12, 1, "test", &fetch), vec![0xff; 4]].concat());
+        gone.send_no_more();
+        gone.drain()
+    };
+    assert!(!gone.is_empty(), "nobody waits for it any more, so it is answered at once");
+    super::requests::produce(&mut other, "t", 0, batch(1, 10));
+    assert!(client.receive().is_some());
+    assert_eq!(client.receive(), None);
+}
+
+#[test]
 fn c9_a_peer_that_leaves_is_forgotten_although_its_fetch_is_parked() {
     let broker = Broker::start();
     let mut other = broker.connect();

@@ -62,7 +62,7 @@ fn slow_consumers_stay_within_the_pools() {
 
     assert!(!broker.log().contains("corrupt"), "a cold read met damage:\n{}", broker.log());
     let pools = pools(&broker.log());
-    assert_eq!(pools.len(), 6, "the log tells of every pool:\n{}", broker.log());
+    assert_eq!(pools.len(), 7, "the log tells of every pool:\n{}", broker.log());
     for pool in &pools {
         println!(
             "pool {}: high water {} KiB of {} KiB",

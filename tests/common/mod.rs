@@ -22,6 +22,7 @@ pub struct Broker {
     address: SocketAddr,
     data_dir: PathBuf,
     flags: Vec<String>,
+    open_files: Option<u32>,
     _dir: tempfile::TempDir,
 }
 
@@ -33,11 +34,26 @@ impl Broker {
 
     /// Starts a broker on an empty directory with more flags.
     pub fn start_with(flags: &[&str]) -> Self {
+        Self::launch(None, flags, None)
+    }
+
+    /// As `start_with`, with this limit of open files.
+    pub fn start_within(open_files: Option<u32>, flags: &[&str]) -> Self {
+        Self::launch(open_files, flags, None)
+    }
+
+    /// Starts a broker on an empty directory with a bug (`model::planted`);
+    /// `restart` is without.
+    pub fn start_planted(bug: &'static str) -> Self {
+        Self::launch(None, &[], Some(bug))
+    }
+
+    fn launch(open_files: Option<u32>, flags: &[&str], bug: Option<&'static str>) -> Self {
         let dir = tempfile::tempdir().expect("a directory for the broker's data");
         let data_dir = dir.path().join("data");
         let flags: Vec<String> = flags.iter().map(|flag| (*flag).to_owned()).collect();
-        let (child, address) = launch(&data_dir, &flags);
-        Self { child: Some(child), address, data_dir, flags, _dir: dir }
+        let (child, address) = launch(&data_dir, &flags, open_files, bug);
+        Self { child: Some(child), address, data_dir, flags, open_files, _dir: dir }
     }
 
     /// Where it listens.
@@ -73,6 +89,12 @@ impl Broker {
         child.wait().expect("it can be waited for")
     }
 
+    /// Waits until it ends by itself.
+    pub fn wait(&mut self) -> ExitStatus {
+        let mut child = self.child.take().expect("the broker runs");
+        child.wait().expect("it can be waited for")
+    }
+
     /// Kills it (SIGKILL).
     pub fn kill(&mut self) {
         let mut child = self.child.take().expect("the broker runs");
@@ -80,10 +102,10 @@ impl Broker {
         child.wait().expect("it can be waited for");
     }
 
-    /// Starts it again on its directory after `stop` or `kill`, at another address.
+    /// Starts it again on its directory when it has ended, at another address.
     pub fn restart(&mut self) {
         assert!(self.child.is_none(), "the broker runs");
-        let (child, address) = launch(&self.data_dir, &self.flags);
+        let (child, address) = launch(&self.data_dir, &self.flags, self.open_files, None);
         self.child = Some(child);
         self.address = address;
     }
@@ -105,12 +127,23 @@ fn log_path(data_dir: &Path) -> PathBuf {
     data_dir.with_extension("log")
 }
 
-fn launch(data_dir: &Path, flags: &[String]) -> (Child, SocketAddr) {
+fn launch(
+    data_dir: &Path,
+    flags: &[String],
+    open_files: Option<u32>,
+    bug: Option<&str>,
+) -> (Child, SocketAddr) {
+    let limit = open_files.map_or(String::new(), |limit| format!("ulimit -n {limit} && "));
     let log = File::options().append(true).create(true).open(log_path(data_dir));
-    let mut child = Command::new(env!("CARGO_BIN_EXE_millstream"))
+    let mut child = Command::new("sh")
+        .args(["-c", &format!("{limit}exec \"$0\" \"$@\"")])
+        .arg(env!("CARGO_BIN_EXE_millstream"))
         .args(["serve", "--listen", "127.0.0.1:0", "--memory", "64MiB", "--data-dir"])
         .arg(data_dir)
+        // Tests give records timestamps of any year.
+        .args(["--set", "log.retention.ms=-1"])
         .args(flags)
+        .envs(bug.map(|bug| ("MILLSTREAM_PLANTED_BUG", bug)))
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(log.expect("a file for the broker's log"))

@@ -2,7 +2,7 @@
 
 import argparse
 
-from foreign import admin, roundtrip
+from foreign import admin, configs, roundtrip
 from foreign.context import Context
 from lib.broker import PEERS
 from lib.checks import run_all
@@ -17,7 +17,8 @@ def main() -> None:
     parser.add_argument("--long", action="store_true", help="the same: these checks have one size")
     parser.add_argument("--match", default="", help="only the checks whose name contains this")
     options = parser.parse_args()
-    checks = [check for check in admin.CHECKS + roundtrip.CHECKS if options.match in check.__name__]
+    every = admin.CHECKS + configs.CHECKS + roundtrip.CHECKS
+    checks = [check for check in every if options.match in check.__name__]
     assert checks, f"no check is named like {options.match!r}"
     with (
         scratch("checks") as directory,

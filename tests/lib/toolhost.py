@@ -83,6 +83,8 @@ class ToolHost:
 TOOLS = {
     "topics": "org.apache.kafka.tools.TopicCommand",
     "configs": "org.apache.kafka.tools.ConfigCommand",
+    "delete-records": "org.apache.kafka.tools.DeleteRecordsCommand",
+    "log-dirs": "org.apache.kafka.tools.LogDirsCommand",
     "get-offsets": "org.apache.kafka.tools.GetOffsetShell",
     "broker-api-versions": "org.apache.kafka.tools.BrokerApiVersionsCommand",
     "cluster": "org.apache.kafka.tools.ClusterTool",

@@ -175,7 +175,7 @@ impl Shard {
                 other => panic!("an append ended as {other:?}"),
             }
         }
-        effects.clear();
+        *effects = Effects::default();
     }
 
     fn check_bounds(&self) {
@@ -397,24 +397,6 @@ impl Shard {
             // The partition has let go of what the log still holds: the end.
             self.dead.set(true);
         }
-    }
-
-    /// Raises the log start, as DeleteRecords does.
-    pub(crate) fn delete_records(&self, id: LogId) {
-        let mut parts = self.parts.borrow_mut();
-        let part = parts.get_mut(&id).expect("the caller has just seen it");
-        let offsets = *part.machine.offsets();
-        let room = offsets.high_watermark.0 - offsets.log_start.0;
-        if room <= 0 {
-            return;
-        }
-        let to = offsets.log_start.plus(1 + self.shared.below(room as u64) as i64);
-        let mut effects = self.effects.borrow_mut();
-        part.machine.advance_log_start(to, &mut effects);
-        self.set.set_log_start(part.handle, to);
-        self.shared.model.borrow_mut().log(id).start.1 = to.0;
-        self.shared.tell(|| format!("log start of {id} to {to}"));
-        self.apply(id, part, &mut effects);
     }
 
     /// A log that the metadata log has just made.

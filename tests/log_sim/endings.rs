@@ -75,6 +75,10 @@ pub(crate) async fn resumes(shard: &Rc<Shard>) {
 
 /// A clean stop: everything is in the files, exactly.
 pub(crate) async fn close(shard: &Rc<Shard>, sim: &Sim) -> End {
+    // A start that waits for space leaves all in the journals.
+    while !shard.set.is_ready() && !shard.dead.get() {
+        shard.env.sleep(Duration::from_millis(1)).await;
+    }
     shard.shared.tell(|| "close".to_owned());
     let closed = shard.set.close().await;
     if !shard.check(closed) {

@@ -7,9 +7,10 @@ use std::path::Path;
 use millstream::io::sim::{FaultOp, Hit};
 use millstream::log::{Error, FatalReason};
 
-/// Whether the process has to end on it. A lack of space passes.
+/// Whether the process has to end on it: what passes by itself is waited for.
 pub(crate) fn ends_process(hit: &Hit) -> bool {
-    matches!(hit.op, FaultOp::Write | FaultOp::Sync) && hit.errno == libc::EIO
+    let passes = [libc::ENOSPC, libc::EDQUOT, libc::EMFILE, libc::ENFILE].contains(&hit.errno);
+    matches!(hit.op, FaultOp::Write | FaultOp::Sync) && !passes
 }
 
 /// Whether `error` is what one of the faults calls for: the right kind, about

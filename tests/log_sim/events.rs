@@ -52,6 +52,7 @@ events! {
     unreadable_batches_told: "unreadable batch told to its reader",
     rotten_indexes: "rotten indexes",
     starts_with_rot: "starts with a rotten segment",
+    segments_dropped: "segments dropped",
 }
 
 const DATA: u8 = 1;

@@ -18,6 +18,7 @@ use crate::endings::{self, check_files, close};
 use crate::events::Events;
 use crate::model::Model;
 use crate::plan::{self, Plan, Trouble};
+use crate::retention;
 use crate::verify::producers_of;
 use crate::{damage, errors};
 
@@ -142,7 +143,16 @@ async fn incarnation(
     }
     let known = start_epochs(shared);
     let settings = shared.plan.settings();
-    let (set, recovered) = match LogSet::recover(env.clone(), settings, &known).await {
+    // On a full disk the start waits, for whoever makes room.
+    let recovering = LogSet::recover(env.clone(), settings, &known);
+    let room = async {
+        env.sleep(Duration::from_millis(200)).await;
+        if shared.plan.trouble.passes() {
+            sim.faults(NODE, |f| f.clear());
+        }
+        std::future::pending().await
+    };
+    let (set, recovered) = match futures_lite::future::or(recovering, room).await {
         Ok(found) => found,
         Err(error) => {
             assert!(!last && excuses_start(&env, shared, &error), "recovery failed: {error}");
@@ -301,7 +311,7 @@ async fn act(shard: &Rc<Shard>) {
         return;
     };
     match shared.below(100) {
-        0..50 => {
+        0..56 => {
             for _ in 0..1 + shared.below(4) {
                 if !shard.produce(id) {
                     shard.signal.raise();
@@ -314,9 +324,9 @@ async fn act(shard: &Rc<Shard>) {
                 truncate(shard, id).await;
             }
         }
-        50..60 => shard.read_somewhere(id).await,
-        60..68 => truncate(shard, id).await,
-        68..72 => shard.delete_records(id),
+        56..63 => shard.read_somewhere(id).await,
+        63..70 => truncate(shard, id).await,
+        70..72 => retention::delete_records(shard, id).await,
         72..80 => shard.resend(id),
         80..84 => shard.check_lookups(id, 1).await,
         84..86 => shard.delete(id, handle).await,
@@ -330,6 +340,7 @@ async fn act(shard: &Rc<Shard>) {
             let long = 1 + shared.below(2000);
             shard.env.sleep(Duration::from_millis(long)).await;
         }
+        91..93 => retention::enforce(shard).await,
         _ => {}
     }
     shard.signal.raise();

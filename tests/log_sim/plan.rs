@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use millstream::io::Pool;
 use millstream::io::sim::{Crash, Rng};
-use millstream::log::{DurabilityClass, JournalConfig, LogConfig, LogPools, LogSetConfig};
+use millstream::log::{
+    DurabilityClass, JournalConfig, LogConfig, LogPools, LogSetConfig, ReserveSize,
+};
 use millstream::model::{ProducerEpoch, ProducerId, ShardId, Timestamp};
 use millstream::record::{BatchBuilder, Compression, NewRecord};
 
@@ -55,6 +57,7 @@ pub(crate) struct Plan {
     pub(crate) journal_bytes: u64,
     pub(crate) journal_files: u64,
     pub(crate) in_flight: usize,
+    pub(crate) reserve: u64,
     pub(crate) log: LogConfig,
 }
 
@@ -84,6 +87,7 @@ impl Plan {
             journal_bytes: [320 << 10, 512 << 10, 1 << 20][rng.index(3)],
             journal_files: rng.within(3..=4),
             in_flight: rng.within(1..=4) as usize,
+            reserve: [0, 256 << 10, 4 << 20][rng.index(3)],
             log: LogConfig {
                 segment_bytes: [32 << 10, 128 << 10, 1 << 20][rng.index(segment_sizes)],
                 segment_ms: [1_000, 7 * 24 * 3_600_000][rng.index(2)],
@@ -95,8 +99,12 @@ impl Plan {
 
     pub(crate) fn settings(&self) -> LogSetConfig {
         let pool = |name, mib: usize| Pool::new(name, mib << 20).expect("address space is free");
-        let pools =
-            LogPools { tail: pool("tail", 8), journal: pool("journal", 4), cold: pool("cold", 4) };
+        let pools = LogPools {
+            tail: pool("tail", 8),
+            journal: pool("journal", 4),
+            cold: pool("cold", 3),
+            upkeep: pool("upkeep", 1),
+        };
         let journal = JournalConfig {
             first_file_bytes: self.journal_bytes,
             file_bytes: self.journal_bytes,
@@ -111,6 +119,7 @@ impl Plan {
             write_behind_bytes: self.write_behind_bytes,
             open_files: 8,
             unlink_every: Duration::from_micros(100),
+            reserve: ReserveSize::Fixed(self.reserve),
             no_space_retry: Duration::from_millis(5),
             ..LogSetConfig::new(data_dir(), ShardId(0), pools)
         }

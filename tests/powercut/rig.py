@@ -47,12 +47,12 @@ class Rig:
         )
         answer = self.cutfs.stdout.readline()
         assert answer == "mounted\n", f"cutfs did not start: {answer!r}"
-        self.loop = _run("losetup", "--find", "--show", str(self.fuse / "disk")).strip()
+        self.loop = run_tool("losetup", "--find", "--show", str(self.fuse / "disk")).strip()
         if not self.formatted:
             lazy = "lazy_itable_init=0,lazy_journal_init=0"
-            _run("mkfs.ext4", "-q", "-F", "-m", "0", "-E", lazy, self.loop)
+            run_tool("mkfs.ext4", "-q", "-F", "-m", "0", "-E", lazy, self.loop)
             self.formatted = True
-        _run("mount", "-t", "ext4", self.loop, str(self.mount))
+        run_tool("mount", "-t", "ext4", self.loop, str(self.mount))
         self.mounted = True
 
     def cut(self) -> str:
@@ -66,14 +66,14 @@ class Rig:
     def power_off(self) -> None:
         """Takes the layers apart; whatever still uses the disk must have ended before."""
         if self.mounted:
-            _unmount(self.mount)
+            unmount(self.mount)
             self.mounted = False
         if self.loop is not None:
-            _run("losetup", "--detach", self.loop)
+            run_tool("losetup", "--detach", self.loop)
             self._await_detached()
             self.loop = None
         if self.cutfs is not None:
-            _unmount(self.fuse)
+            unmount(self.fuse)
             self.cutfs.stdin.close()
             try:
                 self.cutfs.wait(20)
@@ -98,7 +98,7 @@ class Rig:
         self.power_off()
 
 
-def _unmount(path: Path) -> None:
+def unmount(path: Path) -> None:
     """Unmounts what nobody should use any more.
 
     The kernel lets go of files a little after their process has ended, above all of those that an io_uring held, so
@@ -107,11 +107,11 @@ def _unmount(path: Path) -> None:
     deadline = time.monotonic() + 10
     while True:
         try:
-            _run("umount", str(path))
+            run_tool("umount", str(path))
             return
         except AssertionError:
             if time.monotonic() > deadline:
-                _run("umount", "--lazy", str(path))
+                run_tool("umount", "--lazy", str(path))
                 return
             time.sleep(0.05)
 
@@ -123,7 +123,7 @@ def _read(path: Path) -> str:
         return ""
 
 
-def _run(*command: str) -> str:
+def run_tool(*command: str) -> str:
     env = os.environ | {"PATH": os.environ.get("PATH", "") + ":/usr/sbin:/sbin"}
     done = subprocess.run(command, capture_output=True, text=True, env=env)
     if done.returncode != 0:

@@ -1,7 +1,10 @@
 //! A shard whose handler echoes frames by their first byte: `e` at once, `l`
 //! later by a task, `h` only when nothing precedes it, `F` at once and
-//! counted, `o` at once and logged with the count of `F` at that time.
+//! counted, `o` at once and logged with the count of `F` at that time, `p` when
+//! it is told not to wait any longer, as by `r`, which is answered at once, `q`
+//! when its frame was shown as often as its second byte says.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io::Read;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -14,13 +17,16 @@ use millstream::io::ring::{ConnId, RingConfig};
 use millstream::io::{Env, Pool, Task};
 use millstream::shard::runtime::{RuntimeConfig, ShardThread, launch};
 use millstream::shard::{
-    ConnectionHandler, Fatal, FrameMemory, Limits, Mailbox, Output, PendingEvent, Place, Pump,
-    PumpParts, RoundEnd, Stopper, Verdict, stop_pair,
+    ConnectionHandler, Fatal, FrameMemory, Limits, Mailbox, Output, Pause, PendingEvent, Place,
+    Pump, PumpParts, Resumed, RoundEnd, Stopper, Verdict, stop_pair,
 };
 
 #[derive(Clone, Default)]
 pub(crate) struct Log {
     pub(crate) flooded: Arc<AtomicU64>,
+    /// Connections opened, and `p` that came.
+    pub(crate) opened: Arc<AtomicU64>,
+    pub(crate) parked: Arc<AtomicU64>,
     at: Arc<Mutex<HashMap<String, u64>>>,
 }
 
@@ -34,18 +40,24 @@ struct Echo<E> {
     log: Log,
     mailbox: Mailbox,
     env: E,
+    parked: RefCell<Vec<Place>>,
 }
 
 enum Pending {
     Ready(Vec<u8>),
     Task,
+    Parked(Vec<u8>),
+    /// Its frame is to be shown so often.
+    Partly(u8),
 }
 
 impl<E: Env> ConnectionHandler for Echo<E> {
     type State = ();
     type Pending = Pending;
 
-    fn open(&self, _conn: ConnId, _peer: Option<SocketAddr>) {}
+    fn open(&self, _conn: ConnId, _peer: Option<SocketAddr>) {
+        self.log.opened.fetch_add(1, Ordering::SeqCst);
+    }
 
     fn frame(&self, place: Place, (): &mut (), bytes: &[u8], alone: bool) -> Verdict<Pending> {
         let ready = || Verdict::Overlap(Pending::Ready(frame(bytes)));
@@ -62,6 +74,17 @@ impl<E: Env> ConnectionHandler for Echo<E> {
                 self.log.at.lock().unwrap().insert(request, now);
                 ready()
             }
+            Some(b'p') => {
+                self.log.parked.fetch_add(1, Ordering::SeqCst);
+                self.parked.borrow_mut().push(place);
+                Verdict::Overlap(Pending::Parked(frame(bytes)))
+            }
+            Some(b'r') => {
+                for place in self.parked.take() {
+                    self.mailbox.post(place, PendingEvent::Deadline);
+                }
+                ready()
+            }
             Some(b'l') => {
                 let (answer, mailbox) = (frame(bytes), self.mailbox.clone());
                 let pause = self.env.pause();
@@ -72,8 +95,26 @@ impl<E: Env> ConnectionHandler for Echo<E> {
                 task.detach();
                 Verdict::Overlap(Pending::Task)
             }
+            Some(b'q') => Verdict::Partly(Pending::Partly(bytes[1]), Pause::NoMemory),
             _ => Verdict::Close("unknown script".into()),
         }
+    }
+
+    fn resume(&self, _place: Place, (): &mut (), pending: &mut Pending, bytes: &[u8]) -> Resumed {
+        match pending {
+            Pending::Partly(0) => *pending = Pending::Ready(frame(bytes)),
+            Pending::Partly(left) if bytes[1] % 2 == 1 && *left == 1 => {
+                return Resumed::Close("an odd number".into());
+            }
+            Pending::Partly(left) => {
+                *left -= 1;
+                return Resumed::Again(if *left % 2 == 0 { Pause::Slice } else { Pause::NoMemory });
+            }
+            Pending::Ready(_) | Pending::Parked(_) | Pending::Task => {
+                unreachable!("it is done with its frame")
+            }
+        }
+        Resumed::Done
     }
 
     fn event(
@@ -85,6 +126,11 @@ impl<E: Env> ConnectionHandler for Echo<E> {
     ) -> Result<(), String> {
         match event {
             PendingEvent::Answer(bytes) => *pending = Pending::Ready(bytes),
+            PendingEvent::Deadline => {
+                if let Pending::Parked(bytes) = pending {
+                    *pending = Pending::Ready(std::mem::take(bytes));
+                }
+            }
             other => panic!("{other:?}"),
         }
         Ok(())
@@ -98,14 +144,14 @@ impl<E: Env> ConnectionHandler for Echo<E> {
         false
     }
 
-    fn decides_soon(&self, _pending: &Pending) -> bool {
-        true
+    fn decides_soon(&self, pending: &Pending) -> bool {
+        !matches!(pending, Pending::Parked(_))
     }
 
     fn encode(&self, (): &mut (), pending: Pending, out: &mut Output) -> Result<bool, String> {
         match pending {
             Pending::Ready(bytes) => Ok(out.write(&bytes)),
-            Pending::Task => unreachable!("not ready"),
+            Pending::Task | Pending::Parked(_) | Pending::Partly(_) => unreachable!("not ready"),
         }
     }
 
@@ -165,7 +211,12 @@ impl Shard {
             let (stop, stopper) = stop_pair(runtime.ring()).unwrap();
             let mailbox = Mailbox::new(runtime.ring().bell());
             let env = runtime.env().clone();
-            let handler = Rc::new(Echo { log: on_shard, mailbox: mailbox.clone(), env });
+            let handler = Rc::new(Echo {
+                log: on_shard,
+                mailbox: mailbox.clone(),
+                env,
+                parked: RefCell::default(),
+            });
             ready.send((stopper, receive_pool.used())).unwrap();
             let round_end = Rc::new(NoLogs);
             let pump = Pump::new(PumpParts {

@@ -70,7 +70,7 @@ impl EchoShard {
         let (stopped, counted) = (stop.clone(), turns.clone());
         let thread = launch(runtime, move |runtime| async move {
             beside(runtime.clone(), counted.clone());
-            let listener = runtime.ring().listen(listener);
+            let listener = runtime.ring().listen(listener, usize::MAX);
             let mut echo =
                 Echo { ring: runtime.ring().clone(), conns: HashMap::new(), turns: counted };
             // The stop flag comes from a foreign thread, so look now and then.
@@ -105,9 +105,11 @@ impl EchoShard {
     }
 }
 
-struct EchoConn {
+/// What of a connection's bytes is to be echoed.
+#[derive(Default)]
+pub(crate) struct EchoConn {
     inbox: Vec<u8>,
-    outbox: Vec<u8>,
+    pub(crate) outbox: Vec<u8>,
     spare: Vec<SendPiece>,
 }
 
@@ -121,8 +123,7 @@ impl Echo {
     fn on(&mut self, event: Event) {
         match event {
             Event::Accepted { conn, .. } => {
-                let empty = EchoConn { inbox: vec![], outbox: vec![], spare: vec![] };
-                self.conns.insert(conn, empty);
+                self.conns.insert(conn, EchoConn::default());
             }
             Event::Received { conn, data } => {
                 let frames = self.conns.get_mut(&conn).unwrap().take(&data);
@@ -154,7 +155,7 @@ impl Echo {
 
 impl EchoConn {
     /// Moves whole frames to the outbox; how many they were.
-    fn take(&mut self, data: &[u8]) -> u64 {
+    pub(crate) fn take(&mut self, data: &[u8]) -> u64 {
         self.inbox.extend_from_slice(data);
         let (mut at, mut frames) = (0, 0);
         while self.inbox.len() - at >= 4 {
@@ -183,7 +184,7 @@ async fn pump(runtime: &Runtime, echo: &mut Echo, spin: Duration, done: impl Fn(
         }
         runtime.pulse().round(ring.in_flight());
         if env.slice_over() {
-            env.pause().await;
+            runtime.pause().await;
             continue;
         }
         if ring.has_work() {

@@ -56,7 +56,7 @@ fn what_was_written_is_read_directly_and_buffered() {
             assert_eq!(read.unwrap(), 100);
             let (read, _) = file.read_at(chunk, 1 << 30).await;
             assert_eq!(read.unwrap(), 0);
-            file.allocate(1 << 20).await.unwrap();
+            file.allocate(0..1 << 20).await.unwrap();
             assert_eq!(env.fs().len(&path).await.unwrap(), 1 << 20);
         });
     }

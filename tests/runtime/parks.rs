@@ -19,13 +19,13 @@ const LONG: &str = "MILLSTREAM_LONG";
 const UNGUARDED: &str = "MILLSTREAM_UNGUARDED";
 const STANDS_STILL: Duration = Duration::from_secs(2);
 
-/// Two processes that spin.
-struct Spinners([Child; 2]);
+/// Three processes that spin.
+pub(crate) struct Spinners([Child; 3]);
 
 impl Spinners {
-    fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let spin = || Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
-        Self([spin(), spin()])
+        Self([spin(), spin(), spin()])
     }
 }
 
@@ -129,19 +129,18 @@ fn nothing_stands_still_beside_spinning_processes() {
         sockets.look(echo.turns.load(Ordering::Relaxed));
     }
     let round_trips = client.join().unwrap();
+    let rescues = watchdog.rescues();
     let sent: u64 = pulses.iter().map(|pulse| pulse.pulses()).sum();
     println!(
         "{} hops (stood still for {:?} at most), {round_trips} socket round trips ({:?}); \
-         {sent} pulses, {} rescues",
-        messages.count,
-        messages.worst,
-        sockets.worst,
-        watchdog.rescues()
+         {sent} pulses, {rescues} rescues",
+        messages.count, messages.worst, sockets.worst,
     );
     stop.store(true, Ordering::Relaxed);
     shards.into_iter().for_each(|shard| shard.join().unwrap());
     echo.stop();
     drop(watchdog);
+    assert_eq!(rescues, 0, "a park was lost: see ADR 0008");
     assert!(messages.worst < STANDS_STILL && sockets.worst < STANDS_STILL);
     assert!(messages.count > 1000 && round_trips > 1000);
     if long {
@@ -188,7 +187,8 @@ fn unguarded() {
     while begin.elapsed() < Duration::from_secs(300) {
         thread::sleep(Duration::from_millis(5));
         messages.look(hops.load(Ordering::Relaxed));
-        if messages.since.elapsed() > STANDS_STILL {
+        // Before the first hop a loaded machine may only be slow to start.
+        if messages.count > 0 && messages.since.elapsed() > STANDS_STILL {
             let after = begin.elapsed();
             println!("unguarded: stood still after {after:?} and {} hops", messages.count);
             std::process::exit(0);

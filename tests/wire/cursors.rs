@@ -7,7 +7,7 @@ use millstream::wire::fetch::Piece;
 use millstream::wire::generated::{fetch, produce};
 use millstream::wire::{
     ApiKey, FetchOutcome, FetchResponsePlan, FetchResponseTop, FetchView, Message, ProduceOutcome,
-    ProduceResponseWriter, ProduceView, Reader, RecordsRef, TopicRef, Writer,
+    ProduceResponseWriter, ProduceView, ProduceWalk, Reader, RecordsRef, TopicRef, Writer,
 };
 use proptest::prelude::*;
 
@@ -32,13 +32,20 @@ fn produce_from_view(view: &ProduceView<'_>, frame: &[u8]) -> produce::ProduceRe
     let mut partitions = 0;
     let mut record_bytes = 0;
     let mut topic_data = Vec::new();
-    for topic in view.topics() {
+    let mut walk = view.walk();
+    let mut topics = view.topics();
+    while let Some((_, count)) = walk.next_topic() {
+        let topic = topics.next().expect("as many topics as the walk meets");
+        assert_eq!(topic.partition_count, count);
         let mut data = produce::TopicProduceData::default();
         match &topic.topic {
             TopicRef::Name(name) => data.name = name.clone().into_owned(),
             TopicRef::Id(id) => data.topic_id = id.0,
         }
         for partition in topic.partitions() {
+            // As if the frame was shown again.
+            walk = ProduceWalk::resume(frame, walk.place());
+            assert_eq!(walk.next_partition(), Some(partition));
             if let Some(records) = partition.records {
                 let at = partition.records_at;
                 assert!(std::ptr::eq(&raw const frame[at..at + records.len()], records));
@@ -51,8 +58,10 @@ fn produce_from_view(view: &ProduceView<'_>, frame: &[u8]) -> produce::ProduceRe
             });
         }
         assert_eq!(data.partition_data.len(), topic.partition_count);
+        assert_eq!(walk.next_partition(), None);
         topic_data.push(data);
     }
+    assert!(walk.is_done() && topics.next().is_none());
     assert_eq!(partitions, view.partition_count);
     assert_eq!(record_bytes, view.record_bytes);
     assert_eq!(topic_data.len(), view.topic_count);

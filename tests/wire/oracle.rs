@@ -76,6 +76,8 @@ fn the_oracle_agrees_on_random_messages() {
         "ApiVersionsResponse 5",
         "DeleteGroupsRequest 3",
         "DeleteGroupsResponse 3",
+        "DescribeLogDirsRequest 5",
+        "DescribeLogDirsResponse 5",
         "InitProducerIdRequest 6",
         "ListOffsetsRequest 11",
         "ListOffsetsResponse 11",

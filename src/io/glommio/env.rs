@@ -12,7 +12,7 @@ use futures_lite::FutureExt as _;
 
 use super::blocking::panic_text;
 use super::fs::GlommioFs;
-use super::slice::Slice;
+use super::slice::{Slice, pass};
 use crate::io::env::{Env, Task};
 use crate::io::ring::Ring;
 
@@ -133,9 +133,8 @@ impl Env for GlommioEnv {
     fn pause(&self) -> impl Future<Output = ()> + 'static {
         let inner = self.0.clone();
         async move {
-            // So that connections wait for one slice, not for the reactor too.
-            inner.ring.nudge();
-            inner.slice.clone().pause().await;
+            inner.ring.pass_turn(pass).await;
+            inner.slice.restart();
         }
     }
 }

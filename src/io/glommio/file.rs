@@ -1,8 +1,8 @@
 //! An open file: data operations on the ring, the rest on the blocking pool.
 
 use std::future::Future;
-use std::io;
-use std::os::unix::fs::FileExt as _;
+use std::io::{self, IoSlice};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -10,6 +10,7 @@ use std::sync::Arc;
 use super::blocking::blocking;
 use crate::io::env::File;
 use crate::io::ring::{Ring, RingFile};
+use crate::io::syscall;
 use crate::io::{ChunkMut, ChunkSlice};
 
 struct Inner {
@@ -54,8 +55,21 @@ impl File for GlommioFile {
         self.0.ring.write_at(&self.0.file, data, pos)
     }
 
-    fn write_now(&self, data: &[u8], pos: u64) -> io::Result<()> {
-        self.0.file.file.write_all_at(data, pos)
+    fn write_parts_now(&self, mut parts: &mut [IoSlice<'_>], mut pos: u64) -> io::Result<()> {
+        // Empty parts at the front must not look like a write of nothing.
+        IoSlice::advance_slices(&mut parts, 0);
+        while !parts.is_empty() {
+            match syscall::pwritev(&self.0.file.file, parts, pos) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(written) => {
+                    IoSlice::advance_slices(&mut parts, written);
+                    pos += written as u64;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
     }
 
     fn sync_data(&self) -> impl Future<Output = io::Result<()>> + 'static {
@@ -68,7 +82,7 @@ impl File for GlommioFile {
         blocking(move || file.set_len(len))
     }
 
-    fn allocate(&self, len: u64) -> impl Future<Output = io::Result<()>> + 'static {
-        self.0.ring.allocate(&self.0.file, len)
+    fn allocate(&self, range: Range<u64>) -> impl Future<Output = io::Result<()>> + 'static {
+        self.0.ring.allocate(&self.0.file, range)
     }
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use super::blocking::blocking;
 use super::file::GlommioFile;
-use crate::io::env::{DirEntry, FileSystem, OpenMode};
+use crate::io::env::{DirEntry, FileSystem, OpenMode, Space};
 use crate::io::ring::Ring;
 
 /// Files and directories of the machine, for one shard.
@@ -99,6 +99,15 @@ impl FileSystem for GlommioFs {
     async fn sync_fs(&self, path: &Path) -> io::Result<()> {
         let path = path.to_owned();
         blocking(move || crate::io::syscall::syncfs(&fs::File::open(path)?)).await
+    }
+
+    async fn space(&self, path: &Path) -> io::Result<Space> {
+        let path = path.to_owned();
+        blocking(move || {
+            let (total, usable) = crate::io::syscall::space(&fs::File::open(path)?)?;
+            Ok(Space { total, usable })
+        })
+        .await
     }
 
     async fn len(&self, path: &Path) -> io::Result<u64> {

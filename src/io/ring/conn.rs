@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::io;
 use std::net::Shutdown;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::rc::Rc;
 
 use socket2::SockRef;
@@ -14,7 +14,7 @@ use super::driver::{Descriptor, Done, OpId, Work};
 use super::event::{ConnId, EndCause, Event, ReceiveMode};
 use super::send::{Gather, SendPiece};
 use super::state::{Owner, State};
-use crate::io::ChunkMut;
+use crate::io::{ChunkMut, syscall};
 
 /// A large frame that waits for the receive before it to end.
 struct Fill {
@@ -47,6 +47,8 @@ pub(super) struct Conn {
     ended: bool,
     closing: bool,
     held: u16,
+    /// Its last receive would have filled an ordinary buffer.
+    flows: bool,
     spare: Option<Box<Gather>>,
 }
 
@@ -65,6 +67,7 @@ impl Conn {
             ended: false,
             closing: false,
             held: 0,
+            flows: false,
             spare: None,
         }
     }
@@ -83,9 +86,19 @@ impl State {
         self.conn(id).is_some_and(|conn| conn.sending)
     }
 
+    /// Buffers that a connection may hold and still receive.
+    fn held_max(&self) -> u16 {
+        if self.buffers.is_short() { 1 } else { self.held_max }
+    }
+
+    /// Bytes that the peer and we have taken from each other so far.
+    pub(super) fn transferred(&mut self, id: ConnId) -> Option<u64> {
+        syscall::tcp_transferred(self.conn(id)?.socket.as_fd()).ok()
+    }
+
     /// Arms the receive that the connection's state asks for, if any.
     pub(super) fn arm(&mut self, id: ConnId) {
-        let held_max = self.held_max;
+        let held_max = self.held_max();
         let many = self.receive == ReceiveMode::Multishot;
         let Some(conn) = self.conns.get_mut(id.index()) else { return };
         if conn.generation != id.generation || conn.closing || conn.ended || conn.armed.is_some() {
@@ -106,11 +119,20 @@ impl State {
         } else if many {
             (Work::ReceiveMany, true)
         } else {
-            (Work::Receive, false)
+            let large = self.large.as_ref().filter(|large| conn.flows && large.has_for_another());
+            large.unwrap_or(&self.buffers).want(1);
+            (Work::Receive { large: large.is_some() }, false)
         };
         conn.stopped = false;
         let op = self.driver.queue(conn.descriptor(), work, Owner::Receive(id));
         conn.armed = Some(Armed { op, cancelled: false, many });
+    }
+
+    /// Arms the receives of the connections that received since the last time.
+    pub(super) fn arm_again(&mut self) {
+        let mut again = std::mem::take(&mut self.rearm);
+        again.drain(..).for_each(|id| self.arm(id));
+        self.rearm = again;
     }
 
     /// Ends a multishot receive; a one-shot takes one buffer at most anyhow.
@@ -178,7 +200,11 @@ impl State {
 
     /// A receive completed, perhaps not for the last time.
     pub(super) fn received(&mut self, id: ConnId, done: Done<Owner>) {
-        let buffers = self.buffers.clone();
+        let buffers = match (&done.finished, &self.large) {
+            (Some(Work::Receive { large: true }), Some(large)) => large.clone(),
+            _ => self.buffers.clone(),
+        };
+        let much = self.buffers.buffer_bytes();
         let Some(conn) = self.conn(id) else {
             unreachable!("a connection stays until its last completion")
         };
@@ -186,9 +212,13 @@ impl State {
         if done.finished.is_some() {
             conn.armed = None;
         }
+        if matches!(done.finished, Some(Work::Receive { .. })) {
+            buffers.want_less();
+        }
         let data = done.buffer.map(|buffer| {
             let len = done.result.as_ref().map_or(0, |count| *count as usize);
             conn.held += 1;
+            conn.flows = len >= much;
             buffers.received(buffer, len, id)
         });
         if conn.closing {
@@ -203,7 +233,8 @@ impl State {
             Ok(_) => {
                 self.deliver(id, data.expect("a receive with bytes names its buffer"));
                 self.bound(id);
-                self.arm(id);
+                // Not now: the owner may want the rest of a large frame.
+                self.rearm.push(id);
             }
             Err(error) => match error.raw_os_error() {
                 Some(libc::ENOBUFS) => self.starve(id),
@@ -216,7 +247,7 @@ impl State {
 
     /// Stops a multishot receive whose connection holds as much as it may.
     fn bound(&mut self, id: ConnId) {
-        let held_max = self.held_max;
+        let held_max = self.held_max();
         let Some(conn) = self.conn(id) else { return };
         if conn.held >= held_max && conn.armed.is_some() {
             self.disarm(id);
@@ -294,7 +325,7 @@ impl State {
     /// those that held too many, then the starved, oldest first.
     pub(super) fn take_returned(&mut self) {
         let mut returned = std::mem::take(&mut self.scratch);
-        self.buffers.take_returned(&mut returned);
+        self.groups().for_each(|group| group.take_returned(&mut returned));
         for id in returned.drain(..) {
             if let Some(conn) = self.conn(id) {
                 conn.held -= 1;

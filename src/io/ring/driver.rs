@@ -8,6 +8,7 @@
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd, RawFd};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -17,7 +18,7 @@ use std::time::Duration;
 use io_uring::{IoUring, cqueue, opcode, squeue, types};
 use slab::Slab;
 
-use super::buffers::{Buffers, GROUP};
+use super::buffers::{Buffers, GROUP, LARGE_GROUP};
 use super::event::{RingConfig, TaskRun};
 use super::send::Gather;
 use crate::io::{ChunkMut, ChunkSlice};
@@ -57,10 +58,10 @@ impl Descriptor {
 
 /// What the kernel is asked to do, with the memory for it.
 pub(super) enum Work {
-    /// Accept again and again.
+    /// Accept one connection.
     Accept,
-    /// Receive once into a provided buffer.
-    Receive,
+    /// Receive once into a provided buffer, perhaps a large one.
+    Receive { large: bool },
     /// Receive again and again into provided buffers.
     ReceiveMany,
     /// Receive until `chunk` holds `want` bytes, or the stream ends.
@@ -73,14 +74,17 @@ pub(super) enum Work {
     Write { data: ChunkSlice, at: usize, len: usize, pos: u64 },
     /// fdatasync.
     SyncData,
-    /// Allocate blocks up to `len`, extending the file.
-    Allocate { len: u64 },
+    /// Allocate the blocks of `range`, extending the file.
+    Allocate { range: Range<u64> },
 }
 
 impl Work {
     /// Whether it ends by itself, without a peer that sends or connects.
     fn is_finite(&self) -> bool {
-        !matches!(self, Self::Accept | Self::Receive | Self::ReceiveMany | Self::ReceiveInto { .. })
+        !matches!(
+            self,
+            Self::Accept | Self::Receive { .. } | Self::ReceiveMany | Self::ReceiveInto { .. }
+        )
     }
 }
 
@@ -114,7 +118,7 @@ pub(super) struct Driver<O> {
     generation: u32,
     /// Entries that found the submission queue full.
     backlog: VecDeque<squeue::Entry>,
-    buffers: Rc<Buffers>,
+    buffers: Vec<Rc<Buffers>>,
     finite: usize,
     pub(super) enters: u64,
     pub(super) submitted: u64,
@@ -125,7 +129,7 @@ impl<O: Clone> Driver<O> {
     /// Makes the ring, registers the buffers and the eventfd (silent at first).
     pub(super) fn new(
         config: &RingConfig,
-        buffers: Rc<Buffers>,
+        buffers: Vec<Rc<Buffers>>,
         eventfd: RawFd,
     ) -> io::Result<Self> {
         let mut builder = IoUring::builder();
@@ -140,10 +144,12 @@ impl<O: Clone> Driver<O> {
             TaskRun::Defer => builder.setup_defer_taskrun(),
         };
         let mut ring = builder.build(config.entries)?;
-        // SAFETY: the queue lives in `buffers`, which outlives the ring: see `drop`.
-        unsafe {
-            let address = buffers.queue_address();
-            ring.submitter().register_buf_ring_with_flags(address, buffers.count(), GROUP, 0)?;
+        for group in &buffers {
+            let (address, len) = (group.queue_address(), group.queue_len());
+            // SAFETY: the queue lives in `buffers`, which outlives the ring: see `drop`.
+            unsafe {
+                ring.submitter().register_buf_ring_with_flags(address, len, group.group, 0)?;
+            }
         }
         ring.submitter().register_eventfd(eventfd)?;
         ring.completion().disable_eventfd();
@@ -304,9 +310,11 @@ impl<O: Clone> Driver<O> {
 
 fn prepare(fd: types::Fd, work: &mut Work) -> squeue::Entry {
     match work {
-        Work::Accept => opcode::AcceptMulti::new(fd).flags(libc::SOCK_CLOEXEC).build(),
-        Work::Receive => opcode::Recv::new(fd, std::ptr::null_mut(), 0)
-            .buf_group(GROUP)
+        Work::Accept => opcode::Accept::new(fd, std::ptr::null_mut(), std::ptr::null_mut())
+            .flags(libc::SOCK_CLOEXEC)
+            .build(),
+        Work::Receive { large } => opcode::Recv::new(fd, std::ptr::null_mut(), 0)
+            .buf_group(if *large { LARGE_GROUP } else { GROUP })
             .build()
             .flags(squeue::Flags::BUFFER_SELECT),
         Work::ReceiveMany => opcode::RecvMulti::new(fd, GROUP).build(),
@@ -335,7 +343,10 @@ fn prepare(fd: types::Fd, work: &mut Work) -> squeue::Entry {
             opcode::Write::new(fd, part.as_ptr(), length(*len)).offset(*pos).build()
         }
         Work::SyncData => opcode::Fsync::new(fd).flags(types::FsyncFlags::DATASYNC).build(),
-        Work::Allocate { len } => opcode::Fallocate::new(fd, *len).offset(0).mode(0).build(),
+        Work::Allocate { range } => {
+            let len = range.end - range.start;
+            opcode::Fallocate::new(fd, len).offset(range.start).mode(0).build()
+        }
     }
 }
 
@@ -365,7 +376,9 @@ impl<O> Drop for Driver<O> {
                 }
             }
         }
-        let _ = self.ring.submitter().unregister_buf_ring(GROUP);
+        for group in &self.buffers {
+            let _ = self.ring.submitter().unregister_buf_ring(group.group);
+        }
         if !self.ops.is_empty() {
             // Rather lose the memory than let the kernel write into it.
             std::mem::forget(std::mem::take(&mut self.ops));

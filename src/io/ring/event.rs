@@ -37,10 +37,15 @@ pub struct RingConfig {
     pub entries: u32,
     /// Entries of the completion queue, a power of two.
     pub completions: u32,
-    /// Provided receive buffers, a power of two up to 32,768.
+    /// Provided receive buffers, up to 32,768.
     pub buffers: u16,
     /// Bytes of each provided buffer, a multiple of 4096.
     pub buffer_bytes: usize,
+    /// Large buffers, for connections whose last one-shot receive brought as
+    /// much as an ordinary buffer holds: more in a round costs less. 0 for none.
+    pub large_buffers: u16,
+    /// Bytes of each large buffer, a multiple of 4096.
+    pub large_buffer_bytes: usize,
     /// Provided buffers that one connection may hold (in [`ReceivedBuf`]s)
     /// before its receive stops until it gave some back.
     pub held_max: u16,
@@ -56,18 +61,29 @@ pub struct RingConfig {
 }
 
 impl RingConfig {
+    /// Provided buffers of the default.
+    pub const DEFAULT_BUFFERS: u16 = 192;
+
     /// Bytes that a ring takes from its receive pool for as long as it lives:
-    /// the provided buffers and the queue that offers them.
+    /// the provided buffers and the queues that offer them.
     #[must_use]
     pub fn pool_bytes(&self) -> usize {
-        let buffers = usize::from(self.buffers);
-        self.queue_bytes().next_multiple_of(PAGE) + buffers * self.buffer_bytes
+        let group = |(count, bytes): (u16, usize)| {
+            let queue = if count == 0 { 0 } else { queue_bytes(count).next_multiple_of(PAGE) };
+            queue + usize::from(count) * bytes
+        };
+        self.groups().into_iter().map(group).sum()
     }
 
-    /// Bytes of the queue that offers the provided buffers.
-    pub(super) fn queue_bytes(&self) -> usize {
-        usize::from(self.buffers) * QUEUE_ENTRY_BYTES
+    /// Number and size of the ordinary and of the large buffers.
+    pub(super) fn groups(&self) -> [(u16, usize); 2] {
+        [(self.buffers, self.buffer_bytes), (self.large_buffers, self.large_buffer_bytes)]
     }
+}
+
+/// Bytes of the queue that offers so many buffers.
+pub(super) fn queue_bytes(buffers: u16) -> usize {
+    usize::from(buffers.next_power_of_two()) * QUEUE_ENTRY_BYTES
 }
 
 impl Default for RingConfig {
@@ -75,8 +91,10 @@ impl Default for RingConfig {
         Self {
             entries: 512,
             completions: 8192,
-            buffers: 256,
+            buffers: Self::DEFAULT_BUFFERS,
             buffer_bytes: 64 << 10,
+            large_buffers: 16,
+            large_buffer_bytes: 256 << 10,
             held_max: 4,
             send_bytes_max: 1 << 20,
             task_run: TaskRun::Defer,
@@ -94,6 +112,12 @@ pub struct ConnId {
 }
 
 impl ConnId {
+    /// The first connection of a slot, for tests without a ring.
+    #[cfg(test)]
+    pub(crate) const fn numbered(slot: u32) -> Self {
+        Self { slot, generation: 0 }
+    }
+
     /// Index for a table of connections.
     #[must_use]
     pub fn index(self) -> usize {

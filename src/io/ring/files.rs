@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use std::fs::File;
 use std::future::Future;
 use std::io;
+use std::ops::Range;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -153,18 +154,20 @@ impl Ring {
         async move { op.await.0.map(|_| ()) }
     }
 
-    /// fallocate from the start to `len`, extending the file. Queued at once.
+    /// fallocate of a range of bytes, extending the file to its end. Queued at
+    /// once.
     pub fn allocate(
         &self,
         file: &RingFile,
-        len: u64,
+        range: Range<u64>,
     ) -> impl Future<Output = io::Result<()>> + 'static {
         let (ring, file) = (self.clone(), file.clone());
-        let mut op = ring.file_op(&file, Work::Allocate { len });
+        let work = move || Work::Allocate { range: range.clone() };
+        let mut op = ring.file_op(&file, work());
         async move {
             loop {
                 match op.await.0 {
-                    Err(error) if again(&error) => op = ring.file_op(&file, Work::Allocate { len }),
+                    Err(error) if again(&error) => op = ring.file_op(&file, work()),
                     result => return result.map(|_| ()),
                 }
             }

@@ -22,8 +22,9 @@ mod send;
 mod state;
 #[cfg(test)]
 mod tests;
+mod turns;
 
-pub use bell::{Bell, LATE_AFTER};
+pub use bell::Bell;
 pub use buffers::ReceivedBuf;
 pub use event::{
     ConnId, EndCause, Event, ListenerId, ReceiveMode, RingConfig, RingCounters, TaskRun,

@@ -1,7 +1,7 @@
 //! The ring's public face, over the state that its connections, listeners and
 //! file operations share.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::io;
@@ -13,20 +13,22 @@ use std::task::Poll;
 use slab::Slab;
 
 use super::bell::Bell;
-use super::buffers::Buffers;
+use super::buffers::{Buffers, GROUP, LARGE_GROUP};
 use super::conn::Conn;
 use super::driver::{Descriptor, Driver, Work, new_eventfd};
-use super::event::{ConnId, Event, ListenerId, ReceiveMode, RingConfig, RingCounters};
+use super::event::{ConnId, Event, ListenerId, ReceiveMode, RingConfig, RingCounters, queue_bytes};
 use super::files::FileSlot;
 use super::listener::Listener;
 use super::send::SendPiece;
+use super::turns::Turns;
 use crate::io::chunk::PAGE;
 use crate::io::{ChunkMut, Pool};
 
 /// Whose an operation is.
 #[derive(Clone)]
 pub(super) enum Owner {
-    Accept(ListenerId),
+    /// One of the accepts of a listener, by its place.
+    Accept(ListenerId, u8),
     Receive(ConnId),
     Send(ConnId),
     File(Rc<FileSlot>),
@@ -35,10 +37,13 @@ pub(super) enum Owner {
 pub(super) struct State {
     pub(super) driver: Driver<Owner>,
     pub(super) buffers: Rc<Buffers>,
+    pub(super) large: Option<Rc<Buffers>>,
     pub(super) conns: Slab<Conn>,
     pub(super) listeners: Slab<Listener>,
     /// What `reap` will report next.
     pub(super) events: VecDeque<Event>,
+    /// Connections whose receive is over and that may want another.
+    pub(super) rearm: Vec<ConnId>,
     /// Connections that found no buffer, oldest first.
     pub(super) starved: VecDeque<ConnId>,
     pub(super) scratch: Vec<ConnId>,
@@ -53,7 +58,15 @@ pub(super) struct State {
 impl State {
     /// Whether buffers came back that somebody waits for; settles who waits.
     fn wants_returned(&self) -> bool {
-        self.buffers.awaited.get() && self.buffers.has_returned()
+        self.buffers.awaited.get() && self.has_returned()
+    }
+
+    fn has_returned(&self) -> bool {
+        self.groups().any(|group| group.has_returned())
+    }
+
+    pub(super) fn groups(&self) -> impl Iterator<Item = &Rc<Buffers>> {
+        std::iter::once(&self.buffers).chain(&self.large)
     }
 
     fn has_work(&mut self) -> bool {
@@ -61,6 +74,7 @@ impl State {
             || self.driver.has_completions()
             || self.driver.kernel_has_more()
             || !self.driver.is_submitted()
+            || !self.rearm.is_empty()
             || self.wants_returned()
     }
 
@@ -68,7 +82,7 @@ impl State {
     fn dispatch_one(&mut self) -> bool {
         let Some(done) = self.driver.next() else { return false };
         match done.owner.clone() {
-            Owner::Accept(id) => self.accepted(id, done),
+            Owner::Accept(id, place) => self.accepted(id, place.into(), done),
             Owner::Receive(id) => self.received(id, done),
             Owner::Send(id) => self.sent(id, done),
             Owner::File(slot) => slot.complete(done),
@@ -80,6 +94,7 @@ impl State {
 struct Shared {
     state: RefCell<State>,
     bell: Bell,
+    turns: Turns,
     eventfd: OwnedFd,
 }
 
@@ -98,19 +113,32 @@ impl Ring {
             let full = || io::Error::other(format!("{bytes} bytes do not fit into {pool:?}"));
             pool.take(bytes).ok_or_else(full)
         };
-        assert!(config.buffer_bytes.is_multiple_of(PAGE), "receive buffers of whole pages");
-        let entries = take(config.queue_bytes())?;
-        let data = take(usize::from(config.buffers) * config.buffer_bytes)?;
-        let buffers =
-            Buffers::new(entries, data, config.buffer_bytes, config.buffers, bell.clone());
+        let awaited = Rc::new(Cell::new(false));
+        let group = |group: u16, (count, bytes): (u16, usize)| {
+            assert!(bytes.is_multiple_of(PAGE), "receive buffers of whole pages");
+            let entries = take(queue_bytes(count))?;
+            let data = take(usize::from(count) * bytes)?;
+            let waiting = (awaited.clone(), bell.clone());
+            io::Result::Ok(Buffers::new(group, entries, data, bytes, count, waiting))
+        };
+        let [ordinary, large] = config.groups();
+        let buffers = group(GROUP, ordinary)?;
+        let large = (large.0 > 0).then(|| group(LARGE_GROUP, large)).transpose()?;
+        if config.receive == ReceiveMode::Multishot {
+            // One of these can take as many as there are.
+            buffers.want(config.buffers.into());
+        }
         let eventfd = new_eventfd()?;
-        let driver = Driver::new(config, buffers.clone(), eventfd.as_raw_fd())?;
+        let groups = std::iter::once(&buffers).chain(&large).cloned().collect();
+        let driver = Driver::new(config, groups, eventfd.as_raw_fd())?;
         let state = State {
             driver,
             buffers,
+            large,
             conns: Slab::new(),
             listeners: Slab::new(),
             events: VecDeque::new(),
+            rearm: Vec::new(),
             starved: VecDeque::new(),
             scratch: Vec::new(),
             generation: 0,
@@ -120,7 +148,8 @@ impl Ring {
             no_buffers: 0,
             held_stops: 0,
         };
-        Ok(Self(Rc::new(Shared { state: RefCell::new(state), bell, eventfd })))
+        let turns = Turns::default();
+        Ok(Self(Rc::new(Shared { state: RefCell::new(state), bell, turns, eventfd })))
     }
 
     /// Changes the state for somebody who may not be the pump: a parked pump
@@ -131,9 +160,15 @@ impl Ring {
         result
     }
 
-    /// Accepts connections of `listener` until `unlisten`.
-    pub fn listen(&self, listener: TcpListener) -> ListenerId {
-        self.change(|state| state.listen(listener))
+    /// Accepts up to `room` connections of `listener` until `unlisten`; more
+    /// wait in the kernel's queue.
+    pub fn listen(&self, listener: TcpListener, room: usize) -> ListenerId {
+        self.change(|state| state.listen(listener, room))
+    }
+
+    /// Accepts so many connections more.
+    pub fn add_room(&self, listener: ListenerId, room: usize) {
+        self.change(|state| state.add_room(listener, room));
     }
 
     /// Goes on accepting after [`Event::AcceptFailed`].
@@ -162,6 +197,28 @@ impl Ring {
     #[must_use]
     pub fn is_sending(&self, conn: ConnId) -> bool {
         self.0.state.borrow_mut().is_sending(conn)
+    }
+
+    /// Bytes that this connection and its peer have taken from each other so far,
+    /// also those of operations that have not completed; one system call. `None`
+    /// when the connection is gone.
+    #[must_use]
+    pub fn transferred(&self, conn: ConnId) -> Option<u64> {
+        self.0.state.borrow_mut().transferred(conn)
+    }
+
+    /// Whether three of four receive buffers are with connections. The others are
+    /// then for connections that hold none, and whoever holds some without using
+    /// them should give them back.
+    #[must_use]
+    pub fn buffers_short(&self) -> bool {
+        self.0.state.borrow().buffers.is_short()
+    }
+
+    /// Connections that found no receive buffer and wait for one.
+    #[must_use]
+    pub fn starved(&self) -> usize {
+        self.0.state.borrow().starved.len()
     }
 
     /// Stops receiving. What is already under way may still arrive: with
@@ -195,17 +252,20 @@ impl Ring {
     /// nothing to hand over and nothing to fetch. Call it once a round.
     pub fn submit(&self) {
         let mut state = self.0.state.borrow_mut();
-        if state.buffers.has_returned() {
+        if state.has_returned() {
             state.take_returned();
         }
+        state.arm_again();
         state.driver.submit();
     }
 
     /// Reports what has completed, and wakes the futures of finished file
-    /// operations. The handler may call every method of the ring but this one.
+    /// operations: the pump's round begins with it, as `pass_turn` counts them.
+    /// The handler may call every method of the ring but this one.
     /// What completes meanwhile is left to the next call. Returns the number of
     /// events.
     pub fn reap(&self, mut on_event: impl FnMut(Event)) -> usize {
+        self.0.turns.round();
         {
             let mut state = self.0.state.borrow_mut();
             while state.dispatch_one() {}
@@ -255,7 +315,7 @@ impl Ring {
             completed: state.driver.completed,
             no_buffers: state.no_buffers,
             held_stops: state.held_stops,
-            buffers_held: u64::from(state.buffers.held()),
+            buffers_held: state.groups().map(|group| u64::from(group.held())).sum(),
             connections: state.conns.len() as u64,
         }
     }
@@ -267,11 +327,28 @@ impl Ring {
         self.0.bell.clone()
     }
 
-    /// Wakes a parked pump when `has_work`, without the way through the eventfd
-    /// and the reactor: for a task that is about to pause.
-    pub fn nudge(&self) {
-        if self.has_work() {
-            self.0.bell.wake_parked();
+    /// Said by the pump at the end of a round: whether it has more to do that
+    /// the ring does not know of, such as connections that wait for their turn.
+    pub fn set_more_work(&self, more: bool) {
+        self.0.turns.set_more(more);
+    }
+
+    /// Gives way to the pump, and to every other task, for a task that has
+    /// worked for a slice. `pass` lets the reactor run once. While the pump has
+    /// something to do, all tasks together get one slice between two of its
+    /// rounds, oldest first.
+    pub async fn pass_turn<F: Future<Output = ()>>(&self, pass: impl Fn() -> F) {
+        let mut place = self.0.turns.join();
+        loop {
+            // A parked pump wakes without the way through the eventfd.
+            if self.has_work() {
+                self.0.bell.wake_parked();
+            }
+            pass().await;
+            let wanted = self.0.turns.more() || self.0.bell.is_rung() || self.has_work();
+            if place.may_go(wanted) {
+                return;
+            }
         }
     }
 

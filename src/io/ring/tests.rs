@@ -50,6 +50,8 @@ fn modes() -> impl Iterator<Item = RingConfig> {
     all.into_iter().map(|(task_run, receive)| RingConfig {
         buffers: 16,
         buffer_bytes: 16 << 10,
+        large_buffers: 3,
+        large_buffer_bytes: 64 << 10,
         task_run,
         receive,
         ..RingConfig::default()
@@ -84,7 +86,7 @@ impl Server {
         let ring = Ring::new(config, &pool).unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let addr = listener.local_addr().unwrap();
-        let listener = ring.listen(listener);
+        let listener = ring.listen(listener, usize::MAX);
         Self {
             ring,
             pool,

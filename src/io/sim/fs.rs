@@ -3,7 +3,8 @@
 
 use std::cell::RefCell;
 use std::future::Future;
-use std::io;
+use std::io::{self, IoSlice};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::rc::Rc;
@@ -14,7 +15,7 @@ use super::faults::FaultOp;
 use super::rng::Rng;
 use super::world::{How, Killed, Node, Op, World};
 use crate::io::chunk::{ChunkMut, ChunkSlice, PAGE};
-use crate::io::env::{DirEntry, File, FileSystem, OpenMode};
+use crate::io::env::{DirEntry, File, FileSystem, OpenMode, Space};
 
 struct Slot<T> {
     value: Option<T>,
@@ -229,6 +230,14 @@ impl FileSystem for SimFs {
         .await
     }
 
+    async fn space(&self, path: &Path) -> io::Result<Space> {
+        self.submit(Label::new("statvfs", path), move |node, _, _| {
+            let total = node.faults.capacity.unwrap_or(u64::MAX);
+            Some(Ok(Space { total, usable: total.saturating_sub(node.disk.used()) }))
+        })
+        .await
+    }
+
     async fn len(&self, path: &Path) -> io::Result<u64> {
         let file = path.to_owned();
         self.submit(Label::new("stat", path), move |node, _, _| {
@@ -396,7 +405,8 @@ impl File for SimFile {
         })
     }
 
-    fn write_now(&self, data: &[u8], pos: u64) -> io::Result<()> {
+    fn write_parts_now(&self, parts: &mut [IoSlice<'_>], pos: u64) -> io::Result<()> {
+        let data = parts.iter().flat_map(|part| &**part).copied().collect::<Vec<u8>>();
         let mut guard = self.0.fs.world.inner.borrow_mut();
         let inner = &mut *guard;
         let (path, len) = (self.0.path.clone(), data.len());
@@ -421,7 +431,7 @@ impl File for SimFile {
             drop(guard);
             std::panic::resume_unwind(Box::new(Killed));
         }
-        inner.nodes[self.0.fs.node].disk.write(self.0.ino, pos, data, self.0.mode.sync);
+        inner.nodes[self.0.fs.node].disk.write(self.0.ino, pos, &data, self.0.mode.sync);
         Ok(())
     }
 
@@ -444,7 +454,8 @@ impl File for SimFile {
         })
     }
 
-    fn allocate(&self, len: u64) -> impl Future<Output = io::Result<()>> + 'static {
+    fn allocate(&self, range: Range<u64>) -> impl Future<Output = io::Result<()>> + 'static {
+        let len = range.end;
         self.len_op("allocate", len, move |node, ino| {
             check_room(node, ino, len)?;
             let len = node.disk.len(ino).max(len);

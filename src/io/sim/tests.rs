@@ -306,7 +306,7 @@ fn faults_strike_as_planned() {
         file.write_at(pages(&pool, 1, 2), 0).await.unwrap();
         let full = file.write_at(pages(&pool, 1, 2), PAGE as u64).await;
         assert_eq!(full.unwrap_err().raw_os_error(), Some(libc::ENOSPC));
-        let full = file.allocate(2 * PAGE as u64).await;
+        let full = file.allocate(0..2 * PAGE as u64).await;
         assert_eq!(full.unwrap_err().raw_os_error(), Some(libc::ENOSPC));
         sim.faults(node, |f| f.set_open_limit(Some(1)));
         let path = Path::new("/b");

@@ -106,7 +106,8 @@ pub(crate) struct NewFile {
     pub(crate) bytes: u64,
 }
 
-/// Makes a file: its blocks are written and synced, its header too.
+/// Makes a file: its blocks are written and synced, its header too. After an
+/// error nothing of it is left.
 pub(crate) async fn make<E: Env>(
     env: &E,
     dir: &Path,
@@ -114,7 +115,23 @@ pub(crate) async fn make<E: Env>(
     new: NewFile,
 ) -> Result<JournalFile<<E::Fs as crate::io::FileSystem>::File>> {
     let path = dir.join(name(new.class, new.shard, new.slot));
-    let failed = |e: std::io::Error| Error::write(FatalReason::JournalWrite, &path, e);
+    let made = make_at(env, dir, &path, pool, new).await;
+    if made.is_err() {
+        // On a full disk it may have got a part of its blocks. When it cannot
+        // be removed, the next start does.
+        let _ = env.fs().remove_file(&path).await;
+    }
+    made
+}
+
+async fn make_at<E: Env>(
+    env: &E,
+    dir: &Path,
+    path: &Path,
+    pool: &Pool,
+    new: NewFile,
+) -> Result<JournalFile<<E::Fs as crate::io::FileSystem>::File>> {
+    let failed = |e: std::io::Error| Error::write(FatalReason::JournalWrite, path, e);
     let fs = env.fs();
     let header = FileHeader {
         class: new.class,
@@ -123,27 +140,28 @@ pub(crate) async fn make<E: Env>(
         capacity: new.bytes,
     };
     let file = if new.class == DurabilityClass::Disk {
-        let file = fs.open(&path, OpenMode::DIRECT).await.map_err(failed)?;
-        file.allocate(new.bytes).await.map_err(failed)?;
+        let file = fs.open(path, OpenMode::DIRECT).await.map_err(failed)?;
+        file.allocate(0..new.bytes).await.map_err(failed)?;
         prewrite(env, &file, pool, new.bytes).await.map_err(|e| match e {
             PrewriteError::NoMemory => Error::NoMemory(pool.name()),
             PrewriteError::Io(e) => failed(e),
         })?;
         let synced = file.sync_data().await;
-        synced.map_err(|e| Error::write(FatalReason::Sync, &path, e))?;
+        synced.map_err(|e| Error::write(FatalReason::Sync, path, e))?;
         drop(file);
         let mode = if armed(Bug::NoJournalSync) { OpenMode::DIRECT } else { OpenMode::DIRECT_SYNC };
-        fs.open(&path, mode).await.map_err(failed)?
+        fs.open(path, mode).await.map_err(failed)?
     } else {
-        let file = fs.open(&path, OpenMode::BUFFERED).await.map_err(failed)?;
-        file.allocate(new.bytes).await.map_err(failed)?;
+        let file = fs.open(path, OpenMode::BUFFERED).await.map_err(failed)?;
+        file.allocate(0..new.bytes).await.map_err(failed)?;
         file
     };
-    write_header(&file, &path, pool, &header).await?;
+    write_header(&file, path, pool, &header).await?;
     fs.sync_dir(dir).await.map_err(|e| match is_no_descriptor(&e) {
         true => Error::io(dir, e),
         false => Error::fatal(FatalReason::Sync, dir, &e),
     })?;
+    let path = path.to_owned();
     Ok(JournalFile { file, path, header, pos: BLOCK, first_number: None, logs: AHashMap::new() })
 }
 

@@ -7,8 +7,8 @@
 //! CRC-32C and any other payload by its frame. A group counts as a whole or
 //! not at all.
 
-use super::frame::{FRAME_HEADER, FrameHeader, FrameKind, frame_len, part};
-use crate::io::ChunkMut;
+use super::frame::{FRAME_ALIGN, FRAME_HEADER, FrameHeader, FrameKind, frame_len, part};
+use crate::io::{ChunkMut, ChunkSlice};
 use crate::record::BatchView;
 
 /// Bytes of a group header.
@@ -82,27 +82,78 @@ impl GroupHeader {
 }
 
 /// A group being filled. Its place is decided when it is submitted.
+///
+/// A payload is copied into the group, or stays where it lies and is written
+/// from there.
 pub(crate) struct GroupBuilder {
     buf: ChunkMut,
+    /// Payloads that stay where they lie, each with the bytes of `buf` before it.
+    elsewhere: Vec<(usize, ChunkSlice)>,
+    elsewhere_bytes: usize,
     body: crc32fast::Hasher,
     frames: u32,
+}
+
+/// A group that is ready to be written.
+pub(crate) struct Sealed {
+    buf: ChunkSlice,
+    elsewhere: Vec<(usize, ChunkSlice)>,
+    len: usize,
+    /// The checksum by which the next group names this one.
+    pub(crate) crc: u32,
+}
+
+impl Sealed {
+    /// Bytes on the medium.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The bytes when all of them lie in one piece, as direct writes need.
+    pub(crate) fn whole(&self) -> &ChunkSlice {
+        assert!(self.elsewhere.is_empty(), "a group for a direct write copies its payloads");
+        &self.buf
+    }
+
+    /// The bytes in their order.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = &[u8]> {
+        let mut at = 0;
+        let before = self.elsewhere.iter().flat_map(move |(end, payload)| {
+            let start = std::mem::replace(&mut at, *end);
+            [&self.buf[start..*end], &payload[..]]
+        });
+        let rest = self.elsewhere.last().map_or(0, |(end, _)| *end);
+        before.chain([&self.buf[rest..]])
+    }
 }
 
 impl GroupBuilder {
     /// Starts in `buf`, which must hold a header.
     pub(crate) fn new(mut buf: ChunkMut) -> Self {
         buf.set_len(GROUP_HEADER);
-        Self { buf, body: crc32fast::Hasher::new(), frames: 0 }
+        Self {
+            buf,
+            elsewhere: Vec::new(),
+            elsewhere_bytes: 0,
+            body: crc32fast::Hasher::new(),
+            frames: 0,
+        }
     }
 
     /// Whether a frame with this payload fits.
     pub(crate) fn fits(&self, payload: usize) -> bool {
-        self.buf.room() >= frame_len(payload)
+        // Payloads elsewhere count as if they were here: a group's size is
+        // bounded however it is made.
+        self.buf.room() >= frame_len(payload) + self.elsewhere_bytes
+    }
+
+    fn len(&self) -> usize {
+        self.buf.len() + self.elsewhere_bytes
     }
 
     /// Bytes that the group takes on the medium.
     pub(crate) fn padded_len(&self) -> usize {
-        self.buf.len().next_multiple_of(GROUP_ALIGN)
+        self.len().next_multiple_of(GROUP_ALIGN)
     }
 
     /// As `padded_len`, with one more frame that fits.
@@ -114,42 +165,62 @@ impl GroupBuilder {
         self.frames == 0
     }
 
-    /// Adds a frame whose payload comes in parts. `header.payload_len` must be
-    /// their sum; for `Data` the first part holds the batch's header.
+    /// Adds a frame whose payload is copied from parts. `header.payload_len`
+    /// must be their sum; for `Data` the first part holds the batch's header.
     pub(crate) fn push(&mut self, header: &FrameHeader, parts: &[&[u8]]) {
-        let encoded = header.encode();
-        self.body.update(&encoded);
-        let covered = header.covered();
-        if covered > 0 {
-            self.body.update(&parts[0][..covered]);
-        }
-        self.buf.extend(&encoded);
+        self.begin(header, parts.first().copied().unwrap_or_default());
         for part in parts {
             self.buf.extend(part);
         }
-        self.buf.pad_to(super::frame::FRAME_ALIGN);
+        self.end(header);
+    }
+
+    /// As `push`, of a payload that stays where it lies until the group is
+    /// written; `head` is its first bytes, a batch's header.
+    pub(crate) fn push_from(&mut self, header: &FrameHeader, head: &[u8], payload: &[ChunkSlice]) {
+        self.begin(header, head);
+        for slice in payload {
+            self.elsewhere.push((self.buf.len(), slice.clone()));
+            self.elsewhere_bytes += slice.len();
+        }
+        self.end(header);
+    }
+
+    fn begin(&mut self, header: &FrameHeader, head: &[u8]) {
+        let encoded = header.encode();
+        self.body.update(&encoded);
+        self.body.update(&head[..header.covered()]);
+        self.buf.extend(&encoded);
+    }
+
+    fn end(&mut self, header: &FrameHeader) {
+        let payload = header.payload_len as usize;
+        self.pad(frame_len(payload) - FRAME_HEADER - payload);
+        debug_assert_eq!(self.len() % FRAME_ALIGN, 0, "{payload} bytes were announced");
         self.frames += 1;
     }
 
-    /// Writes the header and pads; returns the bytes and their checksum.
-    pub(crate) fn seal(
-        mut self,
-        file: FileIdentity,
-        number: u64,
-        previous_crc: u32,
-    ) -> (ChunkMut, u32) {
+    fn pad(&mut self, bytes: usize) {
+        let at = self.buf.len();
+        self.buf.space_mut()[at..at + bytes].fill(0);
+        self.buf.set_len(at + bytes);
+    }
+
+    /// Writes the header and pads.
+    pub(crate) fn seal(mut self, file: FileIdentity, number: u64, previous_crc: u32) -> Sealed {
         let header = GroupHeader {
             file,
             number,
-            len: u32::try_from(self.buf.len()).expect("groups are smaller than 4 GiB"),
+            len: u32::try_from(self.len()).expect("groups are smaller than 4 GiB"),
             frames: self.frames,
             previous_crc,
-            body_crc: self.body.finalize(),
+            body_crc: self.body.clone().finalize(),
         };
         let (bytes, crc) = header.encode();
         self.buf.filled_mut()[..GROUP_HEADER].copy_from_slice(&bytes);
-        self.buf.pad_to(GROUP_ALIGN);
-        (self.buf, crc)
+        let len = self.padded_len();
+        self.pad(len - self.len());
+        Sealed { buf: self.buf.freeze(), elsewhere: self.elsewhere, len, crc }
     }
 }
 

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 use super::files::JournalFile;
 use super::frame::{FrameHeader, frame_len};
-use super::group::{GROUP_ALIGN, GROUP_HEADER, GroupBuilder};
+use super::group::{GROUP_ALIGN, GROUP_HEADER, GroupBuilder, Sealed};
 use crate::io::{ChunkSlice, Pool};
 use crate::log::config::{BLOCK, DurabilityClass, GROUP_BYTES, JournalConfig};
 use crate::log::set::LogHandle;
@@ -33,12 +33,13 @@ struct Flight {
     done: bool,
     acks: Vec<Ack>,
     serial: u64,
+    bytes: u64,
 }
 
 /// A write to perform.
 pub(crate) struct Write<F> {
     pub(crate) file: F,
-    pub(crate) bytes: ChunkSlice,
+    pub(crate) group: Sealed,
     pub(crate) pos: u64,
     pub(crate) number: u64,
 }
@@ -58,9 +59,15 @@ pub(crate) struct Journal<F> {
     pub(crate) next_slot: u64,
     /// A group waits for a file.
     pub(crate) stalled: bool,
+    /// The last file that should have been made did not fit on the disk: as
+    /// at the cap, until one does.
+    pub(crate) cramped: bool,
     open: Option<Pending>,
     queue: VecDeque<Pending>,
     in_flight: VecDeque<Flight>,
+    /// Bytes of `queue` and `in_flight`.
+    ahead_bytes: u64,
+    ahead_max: u64,
     next_number: u64,
     previous_crc: u32,
     /// First group that a checkpoint written now would need.
@@ -73,7 +80,8 @@ pub(crate) struct Journal<F> {
 }
 
 impl<F: Clone> Journal<F> {
-    pub(crate) fn new(class: DurabilityClass, config: JournalConfig) -> Self {
+    /// `ahead_max`: bytes that may be ahead of an append.
+    pub(crate) fn new(class: DurabilityClass, config: JournalConfig, ahead_max: u64) -> Self {
         Self {
             class,
             config,
@@ -84,9 +92,12 @@ impl<F: Clone> Journal<F> {
             next_sequence: 1,
             next_slot: 0,
             stalled: false,
+            cramped: false,
             open: None,
             queue: VecDeque::new(),
             in_flight: VecDeque::new(),
+            ahead_bytes: 0,
+            ahead_max,
             next_number: 1,
             previous_crc: 0,
             first_group: 0,
@@ -95,6 +106,11 @@ impl<F: Clone> Journal<F> {
             groups: 0,
             spare_acks: Vec::new(),
         }
+    }
+
+    /// Whether there is any file to write to.
+    pub(crate) fn has_file(&self) -> bool {
+        self.active.is_some() || !self.ready.is_empty()
     }
 
     /// Goes on after what recovery found: numbers never repeat.
@@ -115,11 +131,32 @@ impl<F: Clone> Journal<F> {
         self.first_group = files.filter_map(|f| f.first_number).min().unwrap_or(self.next_number);
     }
 
+    /// Whether it can neither grow nor free anything: one file on a full disk.
+    pub(crate) fn is_stuck(&self) -> bool {
+        self.cramped && self.full.is_empty() && self.ready.is_empty()
+    }
+
+    /// Whether an append would have to wait behind too much: what is queued
+    /// and in flight is the others'.
+    pub(crate) fn is_crowded(&self) -> bool {
+        let open = self.open.as_ref().filter(|p| !p.builder.is_empty());
+        self.ahead_bytes + open.map_or(0, |p| p.builder.padded_len() as u64) >= self.ahead_max
+    }
+
+    /// Moves the open group to the queue, unless it is empty.
+    fn close_open(&mut self) {
+        if let Some(full) = self.open.take_if(|p| !p.builder.is_empty()) {
+            self.ahead_bytes += full.builder.padded_len() as u64;
+            self.queue.push_back(full);
+        }
+    }
+
     /// Whether an append with this payload may be queued: at the cap, the last
     /// half of a file's size is kept for reclaim, which has to write before it
     /// can free anything. What is queued counts as written.
     pub(crate) fn admits_append(&self, payload: usize) -> bool {
-        self.left_after(payload).is_some_and(|left| left >= self.config.file_bytes / 2)
+        let kept = self.config.file_bytes.min(self.total_bytes) / 2;
+        self.left_after(payload).is_some_and(|left| left >= kept)
     }
 
     /// Bytes left, in files that are there or may be made, once everything that
@@ -127,7 +164,7 @@ impl<F: Clone> Journal<F> {
     /// fit. A group lies in one file, so the end of a file may stay empty.
     fn left_after(&self, payload: usize) -> Option<u64> {
         let growth = self.config.cap_bytes.saturating_sub(self.total_bytes);
-        let to_make = (growth / self.config.file_bytes) as usize;
+        let to_make = if self.cramped { 0 } else { (growth / self.config.file_bytes) as usize };
         let made = std::iter::repeat_n(self.config.file_bytes - BLOCK, to_make);
         let mut next = self.ready.iter().map(JournalFile::room).chain(made);
         let mut room = self.active.as_ref().map_or(0, JournalFile::room);
@@ -161,9 +198,7 @@ impl<F: Clone> Journal<F> {
         if self.open.as_ref().is_some_and(|p| p.builder.fits(payload)) {
             return true;
         }
-        if let Some(full) = self.open.take_if(|p| !p.builder.is_empty()) {
-            self.queue.push_back(full);
-        }
+        self.close_open();
         let need = GROUP_HEADER + frame_len(payload);
         if need.next_multiple_of(GROUP_ALIGN) as u64 > self.config.file_bytes - BLOCK {
             return false;
@@ -184,8 +219,28 @@ impl<F: Clone> Journal<F> {
 
     /// Queues a frame that `has_room` had room for; returns its serial.
     pub(crate) fn push(&mut self, header: &FrameHeader, parts: &[&[u8]], ack: Ack) -> u64 {
-        let pending = self.open.as_mut().expect("has_room opened a group");
-        pending.builder.push(header, parts);
+        self.builder().push(header, parts);
+        self.pushed(ack)
+    }
+
+    /// As `push`, of a batch that stays where it lies until it is written.
+    pub(crate) fn push_from(
+        &mut self,
+        header: &FrameHeader,
+        head: &[u8],
+        payload: &[ChunkSlice],
+        ack: Ack,
+    ) -> u64 {
+        self.builder().push_from(header, head, payload);
+        self.pushed(ack)
+    }
+
+    fn builder(&mut self) -> &mut GroupBuilder {
+        &mut self.open.as_mut().expect("has_room opened a group").builder
+    }
+
+    fn pushed(&mut self, ack: Ack) -> u64 {
+        let pending = self.open.as_mut().expect("a frame was just added");
         self.queued_serial += 1;
         pending.serial = self.queued_serial;
         match pending.acks.last_mut() {
@@ -199,9 +254,7 @@ impl<F: Clone> Journal<F> {
 
     /// Closes the open group, so that the next frame starts another.
     pub(crate) fn split(&mut self) {
-        if let Some(full) = self.open.take_if(|p| !p.builder.is_empty()) {
-            self.queue.push_back(full);
-        }
+        self.close_open();
     }
 
     /// The next group to write, when one may start now.
@@ -224,26 +277,30 @@ impl<F: Clone> Journal<F> {
             return None;
         }
         self.stalled = false;
-        let pending = self.queue.pop_front().or_else(|| self.open.take())?;
+        if self.queue.is_empty() {
+            self.close_open();
+        }
+        let pending = self.queue.pop_front()?;
         let file = self.active.as_mut().expect("switch put a file here");
         let number = self.next_number;
         self.next_number += 1;
-        let (bytes, crc) = pending.builder.seal(file.header.identity, number, self.previous_crc);
-        self.previous_crc = crc;
+        let group = pending.builder.seal(file.header.identity, number, self.previous_crc);
+        self.previous_crc = group.crc;
         self.groups += 1;
         let pos = file.pos;
         file.first_number.get_or_insert(number);
-        file.pos += bytes.len() as u64;
+        file.pos += group.len() as u64;
         for ack in &pending.acks {
             let end = file.logs.entry(ack.handle).or_insert(ack.end);
             *end = ack.end.max(*end);
         }
-        let write = Write { file: file.file.clone(), bytes: bytes.freeze(), pos, number };
+        let write = Write { file: file.file.clone(), group, pos, number };
         self.in_flight.push_back(Flight {
             number,
             done: false,
             acks: pending.acks,
             serial: pending.serial,
+            bytes: len,
         });
         Some(write)
     }
@@ -272,6 +329,7 @@ impl<F: Clone> Journal<F> {
         while self.in_flight.front().is_some_and(|f| f.done) {
             let mut flight = self.in_flight.pop_front().expect("just looked at");
             self.durable_serial = flight.serial;
+            self.ahead_bytes -= flight.bytes;
             for ack in flight.acks.drain(..) {
                 acked(ack);
             }
@@ -283,13 +341,20 @@ impl<F: Clone> Journal<F> {
 
     /// Files that reclaim should free now, by the design's half-full rule.
     pub(crate) fn wants_reclaim(&self) -> bool {
-        let max_files = (self.config.cap_bytes / self.config.file_bytes).max(2) as usize;
+        let max_files = match self.cramped {
+            true => self.full.len() + self.ready.len() + usize::from(self.active.is_some()),
+            false => (self.config.cap_bytes / self.config.file_bytes).max(2) as usize,
+        };
         !self.full.is_empty()
             && (self.full.len() >= (max_files / 2).max(1) || self.stalled && !self.may_grow())
     }
 
-    /// Whether another file fits under the cap.
+    /// Whether another file fits under the cap, and on the disk as far as known.
     pub(crate) fn may_grow(&self) -> bool {
+        !self.cramped && self.is_below_cap()
+    }
+
+    fn is_below_cap(&self) -> bool {
         self.total_bytes + self.config.file_bytes <= self.config.cap_bytes
     }
 
@@ -298,7 +363,7 @@ impl<F: Clone> Journal<F> {
     /// holds may be what reclaim waits for. Appends alone never get so far.
     pub(crate) fn wants_file(&self) -> bool {
         let used = self.active.as_ref().is_none_or(|f| f.pos > BLOCK);
-        self.ready.is_empty() && (self.stalled || used && self.may_grow())
+        self.ready.is_empty() && (self.stalled || used && self.is_below_cap())
     }
 
     /// Whether a freed file is one more than the cap allows.

@@ -84,6 +84,10 @@ pub(crate) struct OpenSegment {
     pub(crate) straddle: (Mark, Mark),
     /// Its file exists, and the directory that names it is synced.
     pub(crate) created: bool,
+    /// Both index files exist, and the directory that names them is synced.
+    pub(crate) indexes_named: bool,
+    /// Its file has blocks up to here, written or not.
+    pub(crate) allocated: u64,
     /// The partial last block was also put into the file, up to here.
     pub(crate) partial: u64,
     head: u64,
@@ -117,6 +121,8 @@ impl OpenSegment {
             end_pos: end.pos,
             written: block_of(end.pos),
             created: true,
+            indexes_named: false,
+            allocated: 0,
             partial: end.pos,
             head: end.pos,
             chunks: VecDeque::new(),
@@ -385,6 +391,7 @@ impl OpenSegment {
         self.end_pos = to.pos;
         self.end_offset = to.offset;
         self.written = self.written.min(keep_from);
+        self.allocated = 0;
         if self.straddle.1.pos > to.pos {
             // The batch that began at `written` is gone; where the cut lies
             // below `written`, the caller says which batch it is now.

@@ -10,6 +10,11 @@ use crate::io::sim::{Crash, NodeIndex, Sim, SimEnv};
 use crate::model::{LeaderEpoch, LogId, Offset, PartitionIndex, ShardId, Timestamp, TopicId};
 use crate::record::{BatchBuilder, BatchView, Compression, NewRecord};
 
+mod bounds;
+mod damage;
+mod retention;
+mod shares;
+mod space;
 mod truncation;
 mod waits;
 
@@ -19,6 +24,7 @@ fn config() -> LogSetConfig {
         tail: pool("tail", 8 << 20),
         journal: pool("journal", 4 << 20),
         cold: pool("cold", 16 << 20),
+        upkeep: pool("upkeep", 4 << 20),
     };
     let small = JournalConfig {
         first_file_bytes: 1 << 20,
@@ -30,6 +36,7 @@ fn config() -> LogSetConfig {
         disk: small,
         os: small,
         write_behind_bytes: 32 * 1024,
+        reserve: ReserveSize::Fixed(0),
         ..LogSetConfig::new("/data".into(), ShardId(0), pools)
     }
 }
@@ -212,6 +219,28 @@ fn class_os_survives_the_process() {
 fn a_clean_stop_survives_in_both_classes() {
     survives(DurabilityClass::Disk, None);
     survives(DurabilityClass::Os, None);
+}
+
+#[test]
+fn an_open_segment_has_blocks_ahead_and_a_closed_one_none() {
+    let sim = Sim::new(3);
+    let env = sim.env();
+    sim.run_until(async {
+        use crate::io::{Env as _, FileSystem as _};
+        let (set, found) = start(&env, DurabilityClass::Os).await;
+        let path = Path::new("/data/events-3/00000000000000000000.log");
+        let bytes = batch(&[(1, 3000)], Compression::None);
+        for _ in 0..15 {
+            append(&env, &set, found.handle, &bytes).await;
+        }
+        until_durable(&env, &set, found.handle).await;
+        env.sleep(std::time::Duration::from_secs(1)).await;
+        let held = 15 * bytes.len() as u64;
+        let len = env.fs().len(path).await.unwrap();
+        assert!(held < len && len <= 64 * 1024, "{len} for {held}");
+        set.close().await.unwrap();
+        assert_eq!(env.fs().len(path).await.unwrap(), held);
+    });
 }
 
 #[test]

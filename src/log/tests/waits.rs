@@ -5,7 +5,7 @@ use super::*;
 use crate::io::{Env as _, Task as _};
 
 /// Steps within which each of these histories comes to rest, many times over.
-const STEPS: u64 = 400_000;
+const STEPS: u64 = 4_000_000;
 
 fn tight(cap_files: u64) -> LogSetConfig {
     let mut config = config();

@@ -47,5 +47,10 @@ pub fn broker_key(name: &str) -> Option<&'static Key> {
     Some(keys[at])
 }
 
+/// The items of a list value, without blanks around them and without empty ones.
+pub fn list_items(value: &str) -> impl Iterator<Item = &str> {
+    value::items(value).filter(|item| !item.is_empty())
+}
+
 #[cfg(test)]
 mod tests;

@@ -27,10 +27,12 @@ pub(super) const KEYS: &[Key] = &[
         Some("delete"),
         "What happens to old records: `delete` drops whole segments by age and size, `compact` \
          keeps the newest record of each key; both may be given. A compacted topic refuses \
-         records without a key.",
+         records without a key; compaction itself does not exist yet, so without `delete` it \
+         keeps everything.",
     )
     .check(CLEANUP)
     .dynamic()
+    .enforced()
     .synonyms(&[("log.cleanup.policy", 1)]),
     Key::new(
         "compression.gzip.level",
@@ -91,10 +93,12 @@ pub(super) const KEYS: &[Key] = &[
         "file.delete.delay.ms",
         Kind::Long,
         Some("60000"),
-        "Time between the end of a segment and the removal of its files.",
+        "Time between the end of a segment and the removal of its files; a full disk does not \
+         wait for it.",
     )
     .at_least(0)
     .dynamic()
+    .enforced()
     .synonyms(&[("log.segment.delete.delay.ms", 1)]),
     Key::new(
         "flush.messages",
@@ -325,15 +329,18 @@ pub(super) const KEYS: &[Key] = &[
         "Size of a partition beyond which its oldest segments go; -1 is without limit.",
     )
     .dynamic()
+    .enforced()
     .synonyms(&[("log.retention.bytes", 1)]),
     Key::new(
         "retention.ms",
         Kind::Long,
         Some("604800000"),
-        "Age beyond which segments go; -1 is for ever.",
+        "Age beyond which segments go; -1 is for ever. A segment is as old as its newest \
+         record; one whose records have no timestamps has no age.",
     )
     .at_least(-1)
     .dynamic()
+    .enforced()
     .synonyms(&[
         ("log.retention.ms", 1),
         ("log.retention.minutes", MINUTE_MS),

@@ -12,11 +12,7 @@ use crate::wire::generated::describe_configs::{
 };
 
 use super::super::context::{Context, Request};
-
-/// Kafka's numbers for what has configs (`ConfigResource.Type`).
-const TOPIC: i8 = 2;
-const BROKER: i8 = 4;
-const BROKER_LOGGER: i8 = 8;
+use super::support::{BROKER, BROKER_LOGGER, TOPIC, is_here};
 
 /// Kafka's number for the source of a logger's level.
 const SOURCE_BROKER_LOGGER: i8 = 6;
@@ -113,18 +109,6 @@ fn rows<E: Env>(
             ErrorCode::InvalidRequest,
             format!("resources of type {other} have no configs here (2 topic, 4 broker, 8 logger)"),
         )),
-    }
-}
-
-/// Only this node knows its own settings.
-fn is_here(name: &str, here: i32) -> Result<(), Refusal> {
-    match name.parse::<i32>() {
-        Ok(id) if id == here => Ok(()),
-        Ok(id) => Err((
-            ErrorCode::InvalidRequest,
-            format!("this is broker {here}; ask broker {id} for its own settings"),
-        )),
-        Err(_) => Err((ErrorCode::InvalidRequest, format!("broker id '{name}' is not a number"))),
     }
 }
 

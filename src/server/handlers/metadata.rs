@@ -138,6 +138,7 @@ fn absent(image: &Image, names: &BTreeSet<String>) -> Vec<String> {
         image.topic(name).is_none()
             && topic_name::validate(name).is_ok()
             && !topic_name::is_internal(name)
+            && name.as_str() != topic_name::CLUSTER_METADATA
     };
     names.iter().filter(creatable).cloned().collect()
 }
@@ -346,8 +347,9 @@ mod tests {
         let expected =
             [(Some("__cluster_metadata"), 3), (Some("b"), 3), (Some("x y"), 17), (Some("a"), 0)];
         assert_eq!(brief(&topics), expected);
-        assert!(topics[0].is_internal && topics[0].topic_id == [0; 16]);
-        let names = ["a", "b", "x y", "__consumer_offsets"].map(String::from).into();
+        assert!(!topics[0].is_internal && topics[0].topic_id == [0; 16], "as in Kafka");
+        let names = ["a", "b", "x y", "__consumer_offsets", "__cluster_metadata"];
+        let names = names.map(String::from).into();
         assert_eq!(absent(&image, &names), ["b"], "what a client can create by naming it");
         let failed = BTreeMap::from([
             ("a_b".to_owned(), ErrorCode::InvalidTopicException),

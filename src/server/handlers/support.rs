@@ -29,29 +29,62 @@ pub(super) const TOPIC_OPERATIONS: i32 =
 pub(super) const CLUSTER_OPERATIONS: i32 =
     1 << 5 | 1 << 7 | 1 << 8 | 1 << 9 | 1 << 10 | 1 << 11 | 1 << 12;
 
+/// Kafka's numbers for what has configs (`ConfigResource.Type`).
+pub(super) const TOPIC: i8 = 2;
+pub(super) const BROKER: i8 = 4;
+pub(super) const BROKER_LOGGER: i8 = 8;
+
+/// Only this node knows its own settings.
+///
+/// # Errors
+/// `InvalidRequest` when `name` is not the id of node `here`.
+pub(super) fn is_here(name: &str, here: i32) -> Result<(), (ErrorCode, String)> {
+    match name.parse::<i32>() {
+        Ok(id) if id == here => Ok(()),
+        Ok(id) => Err((
+            ErrorCode::InvalidRequest,
+            format!("this is broker {here}; ask broker {id} for its own settings"),
+        )),
+        Err(_) => Err((ErrorCode::InvalidRequest, format!("broker id '{name}' is not a number"))),
+    }
+}
+
 /// Carries a command out, or gives up waiting for it after `timeout_ms`. A
 /// command itself is never given up: its records may be on their way to disk.
 ///
 /// # Errors
-/// A refusal of the whole command, `RequestTimedOut`, or what kept its records
-/// from becoming durable.
+/// A refusal of the whole command, `RequestTimedOut`, what kept its records from
+/// becoming durable, or `ThrottlingQuotaExceeded` when too many are in progress.
 pub(super) async fn command<E: Env>(
     context: &Rc<Context<E>>,
     command: Command,
     timeout_ms: i32,
 ) -> Result<Reply, ErrorReply> {
+    let refused = |code: ErrorCode, message: &str| ErrorReply { code, message: message.into() };
+    let Some(in_progress) = context.commands.enter() else {
+        context.counters.commands_refused.add(1);
+        let max = context.commands.max();
+        let message = format!(
+            "{max} changes are in progress, no more are taken; try again later, or raise \
+             millstream.metadata.changes.max"
+        );
+        return Err(ErrorReply { code: ErrorCode::ThrottlingQuotaExceeded, message });
+    };
     let env = context.owner.env();
     let wait = Duration::from_millis(u64::try_from(timeout_ms).unwrap_or(0)).max(COMMAND_WAIT_MIN);
     let (giver, receiver) = once();
     let metadata = context.metadata.clone();
-    let running = env.spawn(async move { giver.give(metadata.command(command).await) });
+    let running = env.spawn(async move {
+        let done = metadata.command(command).await;
+        drop(in_progress);
+        giver.give(done);
+    });
     running.detach();
     let timer = env.sleep(wait);
     let late = async {
         timer.await;
         Some(Err(ErrorCode::RequestTimedOut))
     };
-    let refused = |code: ErrorCode, message: &str| ErrorReply { code, message: message.into() };
     match futures_lite::future::or(receiver, late).await {
         Some(Ok(Reply::Refused(error))) => Err(error),
         Some(Ok(reply)) => Ok(reply),
@@ -61,6 +94,23 @@ pub(super) async fn command<E: Env>(
         )),
         Some(Err(code)) => Err(refused(code, "the change could not be made durable")),
         None => Err(refused(ErrorCode::BrokerNotAvailable, "the broker is stopping")),
+    }
+}
+
+/// How long a client is asked to wait after [`ErrorCode::ThrottlingQuotaExceeded`],
+/// in milliseconds.
+const THROTTLE_MS: i32 = 100;
+
+/// A failed command as clients of this version know it, and how long they are
+/// to wait; `since` is the first version with `ThrottlingQuotaExceeded`
+/// (KIP-599).
+pub(super) fn as_known(error: ErrorReply, version: i16, since: i16) -> (ErrorReply, i32) {
+    match error.code {
+        ErrorCode::ThrottlingQuotaExceeded if version < since => {
+            (ErrorReply { code: ErrorCode::RequestTimedOut, ..error }, THROTTLE_MS)
+        }
+        ErrorCode::ThrottlingQuotaExceeded => (error, THROTTLE_MS),
+        _ => (error, 0),
     }
 }
 
@@ -125,5 +175,65 @@ pub(super) fn partition_answer(
         leader_epoch: image.leader_epoch(partition).0,
         offline: nodes.clone().filter(offline).map(|node| node.0).collect(),
         replicas: nodes.map(|node| node.0).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::io::sim::Sim;
+    use crate::server::handlers::testing::image;
+    use crate::server::testing::{Plan, Rig};
+    use crate::wire::generated::create_topics::{CreatableTopic, CreateTopicsRequest};
+
+    fn create(name: &str) -> CreateTopicsRequest {
+        let topic = CreatableTopic {
+            name: name.into(),
+            num_partitions: 1,
+            replication_factor: 1,
+            ..CreatableTopic::default()
+        };
+        CreateTopicsRequest { topics: vec![topic], timeout_ms: 1, ..CreateTopicsRequest::default() }
+    }
+
+    #[test]
+    fn changes_that_nobody_waits_for_any_more_still_count() {
+        let sim = Sim::new(1);
+        sim.run_until(async {
+            let plan = Plan { image: image(&[]), commands_max: 2, ..Plan::default() };
+            let mut rig = Rig::new(sim.env(), plan).await;
+            let clients: Vec<_> = (0..4).map(|_| rig.connect()).collect();
+            let asked = |rig: &mut Rig, at: usize, version, name: &str| {
+                rig.send(clients[at], version, &create(name))
+            };
+            // No round ends, so nothing becomes durable and nothing is done.
+            let first = [asked(&mut rig, 0, 7, "a"), asked(&mut rig, 1, 7, "b")];
+            rig.turns();
+            rig.env.sleep(COMMAND_WAIT_MIN + Duration::from_millis(10)).await;
+            rig.turns();
+            for (at, id) in first.into_iter().enumerate() {
+                let answer = rig.answered::<CreateTopicsRequest>(clients[at], 7, id);
+                assert_eq!(answer.topics[0].error_code, 7, "nobody waits for it any more");
+            }
+            for (at, version, code) in [(2, 6, 89), (3, 5, 7)] {
+                let id = asked(&mut rig, at, version, "c");
+                rig.turns();
+                let answer = rig.answered::<CreateTopicsRequest>(clients[at], version, id);
+                let topic = &answer.topics[0];
+                assert_eq!((topic.error_code, answer.throttle_time_ms), (code, THROTTLE_MS));
+                let message = topic.error_message.as_deref().unwrap_or_default();
+                assert!(message.contains("millstream.metadata.changes.max"), "{message}");
+            }
+            assert_eq!(rig.context.counters.commands_refused.get(), 2);
+            // Both happen, and then there is room again.
+            let exists = |rig: &Rig, name| rig.context.owner.topic(name).is_some();
+            rig.rounds(|rig| exists(rig, "a") && exists(rig, "b")).await;
+            rig.round();
+            let id = asked(&mut rig, 2, 7, "c");
+            let answer = rig.answer::<CreateTopicsRequest>(clients[2], 7, id).await;
+            assert_eq!(answer.topics[0].error_code, 0);
+        });
     }
 }

@@ -5,7 +5,7 @@ use crate::model::registration::{Listener, NodeRegistration};
 use crate::model::{LeaderEpoch, LogId, NodeId, PartitionIndex, ShardId, TopicId};
 
 /// Node 1 with two listeners, and topics with so many partitions.
-pub(super) fn image(topics: &[(&str, i32)]) -> Image {
+pub(in crate::server) fn image(topics: &[(&str, i32)]) -> Image {
     let mut image = Image::default();
     let listener = |name: &str, host: &str, port| Listener {
         name: name.into(),

@@ -22,13 +22,18 @@ use crate::wire::generated::delete_topics::{
 };
 
 use super::super::context::Request;
-use super::support::command;
+use super::support::{as_known, command};
 
 /// First version of DeleteTopics with ids, and with names that may be null.
 const DELETE_BY_ID_FROM: i16 = 6;
 
 /// First version of DeleteTopics whose clients know TOPIC_DELETION_DISABLED.
 const DELETION_DISABLED_FROM: i16 = 3;
+
+/// First versions whose clients know THROTTLING_QUOTA_EXCEEDED (KIP-599).
+const CREATE_THROTTLED_FROM: i16 = 6;
+const DELETE_THROTTLED_FROM: i16 = 5;
+const ADD_THROTTLED_FROM: i16 = 3;
 
 /// Creates topics.
 pub(in crate::server) async fn create<E: Env>(
@@ -38,12 +43,15 @@ pub(in crate::server) async fn create<E: Env>(
     let names: Vec<String> = body.topics.iter().map(|topic| topic.name.clone()).collect();
     let topics = body.topics.into_iter().map(new_topic).collect();
     let asked = Command::CreateTopics { topics, validate_only: body.validate_only };
-    let topics = match command(&request.context, asked, body.timeout_ms).await {
-        Ok(Reply::CreateTopics(results)) => results.into_iter().map(created).collect(),
+    let (topics, throttle_time_ms) = match command(&request.context, asked, body.timeout_ms).await {
+        Ok(Reply::CreateTopics(results)) => (results.into_iter().map(created).collect(), 0),
         Ok(reply) => unreachable!("CreateTopics answered {reply:?}"),
-        Err(error) => names.into_iter().map(|name| not_created(name, error.clone())).collect(),
+        Err(error) => {
+            let (error, throttle) = as_known(error, request.version, CREATE_THROTTLED_FROM);
+            (names.into_iter().map(|name| not_created(name, error.clone())).collect(), throttle)
+        }
     };
-    CreateTopicsResponse { topics, ..CreateTopicsResponse::default() }
+    CreateTopicsResponse { topics, throttle_time_ms }
 }
 
 fn new_topic(topic: CreatableTopic) -> NewTopic {
@@ -100,27 +108,34 @@ pub(in crate::server) async fn delete<E: Env>(
 ) -> DeleteTopicsResponse {
     let version = request.version;
     let topics = to_delete(version, body.topic_names, body.topics);
-    let responses = if !request.context.metadata.config().flag("delete.topic.enable") {
+    let (responses, throttle_time_ms) = if !request
+        .context
+        .metadata
+        .config()
+        .flag("delete.topic.enable")
+    {
         let code = if version < DELETION_DISABLED_FROM {
             ErrorCode::InvalidRequest
         } else {
             ErrorCode::TopicDeletionDisabled
         };
         let error = ErrorReply { code, message: "delete.topic.enable is false".into() };
-        topics.into_iter().map(|topic| not_deleted(version, topic, error.clone())).collect()
+        (topics.into_iter().map(|topic| not_deleted(version, topic, error.clone())).collect(), 0)
     } else {
         let asked = Command::DeleteTopics { topics: topics.clone() };
         match command(&request.context, asked, body.timeout_ms).await {
             Ok(Reply::DeleteTopics(results)) => {
-                results.into_iter().map(|result| deleted(version, result)).collect()
+                (results.into_iter().map(|result| deleted(version, result)).collect(), 0)
             }
             Ok(reply) => unreachable!("DeleteTopics answered {reply:?}"),
             Err(error) => {
-                topics.into_iter().map(|t| not_deleted(version, t, error.clone())).collect()
+                let (error, throttle) = as_known(error, version, DELETE_THROTTLED_FROM);
+                let not = |topic| not_deleted(version, topic, error.clone());
+                (topics.into_iter().map(not).collect(), throttle)
             }
         }
     };
-    DeleteTopicsResponse { responses, ..DeleteTopicsResponse::default() }
+    DeleteTopicsResponse { responses, throttle_time_ms }
 }
 
 fn to_delete(
@@ -170,15 +185,17 @@ pub(in crate::server) async fn create_partitions<E: Env>(
     let names: Vec<String> = body.topics.iter().map(|topic| topic.name.clone()).collect();
     let topics = body.topics.into_iter().map(added_partitions).collect();
     let asked = Command::CreatePartitions { topics, validate_only: body.validate_only };
-    let results = match command(&request.context, asked, body.timeout_ms).await {
-        Ok(Reply::CreatePartitions(results)) => results.into_iter().map(added).collect(),
+    let (results, throttle_time_ms) = match command(&request.context, asked, body.timeout_ms).await
+    {
+        Ok(Reply::CreatePartitions(results)) => (results.into_iter().map(added).collect(), 0),
         Ok(reply) => unreachable!("CreatePartitions answered {reply:?}"),
-        Err(error) => names
-            .into_iter()
-            .map(|name| added(AddPartitionsResult { name, error: Some(error.clone()) }))
-            .collect(),
+        Err(error) => {
+            let (error, throttle) = as_known(error, request.version, ADD_THROTTLED_FROM);
+            let not = |name| added(AddPartitionsResult { name, error: Some(error.clone()) });
+            (names.into_iter().map(not).collect(), throttle)
+        }
     };
-    CreatePartitionsResponse { results, ..CreatePartitionsResponse::default() }
+    CreatePartitionsResponse { results, throttle_time_ms }
 }
 
 fn added_partitions(topic: CreatePartitionsTopic) -> AddPartitions {

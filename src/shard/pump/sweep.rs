@@ -20,6 +20,7 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
             return;
         }
         self.swept_at = self.now;
+        self.note_transfers();
         let (now, idle_max) = (self.now, self.limits.idle_max);
         let mut idle = Vec::new();
         for connection in self.connections.iter().flatten() {
@@ -41,8 +42,27 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
         if self.frames_short {
             self.end_stalled();
         }
-        if self.round_end.lacked_memory() {
+        // Whoever lacks a receive buffer waits for memory as well, see `relieve`.
+        if self.round_end.lacked_memory() || self.ring.starved() > 0 {
             self.end_slowest_reader();
+        }
+    }
+
+    /// An operation on a large frame or answer completes with its last byte: what
+    /// has moved meanwhile, the kernel says.
+    fn note_transfers(&mut self) {
+        let since = self.now.saturating_sub(self.sweep_every());
+        for connection in self.connections.iter_mut().flatten() {
+            let id = connection.id;
+            let under_way = connection.filling.is_some() || self.ring.is_sending(id);
+            if !under_way || connection.closing || connection.active_at > since {
+                continue;
+            }
+            if let Some(transferred) = self.ring.transferred(id)
+                && std::mem::replace(&mut connection.transferred, transferred) != transferred
+            {
+                connection.active_at = self.now;
+            }
         }
     }
 

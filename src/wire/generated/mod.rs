@@ -6,19 +6,23 @@
 #![allow(missing_docs)]
 #![allow(clippy::field_reassign_with_default)]
 
+pub mod alter_configs;
 mod api_key;
 pub mod api_versions;
 pub mod create_partitions;
 pub mod create_topics;
 pub mod delete_groups;
+pub mod delete_records;
 pub mod delete_topics;
 pub mod describe_cluster;
 pub mod describe_configs;
 pub mod describe_groups;
+pub mod describe_log_dirs;
 pub mod describe_topic_partitions;
 pub mod fetch;
 pub mod find_coordinator;
 pub mod heartbeat;
+pub mod incremental_alter_configs;
 pub mod init_producer_id;
 pub mod join_group;
 pub mod leave_group;
@@ -55,11 +59,15 @@ $callback! {
 (ApiVersions, api_versions, ApiVersionsRequest, ApiVersionsResponse)
 (CreateTopics, create_topics, CreateTopicsRequest, CreateTopicsResponse)
 (DeleteTopics, delete_topics, DeleteTopicsRequest, DeleteTopicsResponse)
+(DeleteRecords, delete_records, DeleteRecordsRequest, DeleteRecordsResponse)
 (InitProducerId, init_producer_id, InitProducerIdRequest, InitProducerIdResponse)
 (OffsetForLeaderEpoch, offset_for_leader_epoch, OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse)
 (DescribeConfigs, describe_configs, DescribeConfigsRequest, DescribeConfigsResponse)
+(AlterConfigs, alter_configs, AlterConfigsRequest, AlterConfigsResponse)
+(DescribeLogDirs, describe_log_dirs, DescribeLogDirsRequest, DescribeLogDirsResponse)
 (CreatePartitions, create_partitions, CreatePartitionsRequest, CreatePartitionsResponse)
 (DeleteGroups, delete_groups, DeleteGroupsRequest, DeleteGroupsResponse)
+(IncrementalAlterConfigs, incremental_alter_configs, IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse)
 (DescribeCluster, describe_cluster, DescribeClusterRequest, DescribeClusterResponse)
 (DescribeTopicPartitions, describe_topic_partitions, DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse)
 }

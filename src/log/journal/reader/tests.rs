@@ -25,12 +25,44 @@ fn groups(sizes: &[usize]) -> (Vec<u8>, Vec<usize>) {
         let mut builder = GroupBuilder::new(pool.take(64 * 1024).unwrap());
         let payload = vec![i as u8; *size];
         builder.push(&tail_frame(&payload), &[&payload]);
-        let (chunk, own) = builder.seal(FILE, 10 + i as u64, crc);
-        crc = own;
+        let group = builder.seal(FILE, 10 + i as u64, crc);
+        crc = group.crc;
         starts.push(bytes.len());
-        bytes.extend_from_slice(&chunk);
+        bytes.extend_from_slice(group.whole());
     }
     (bytes, starts)
+}
+
+proptest! {
+    #[test]
+    fn a_payload_written_from_where_it_lies_makes_the_same_group(
+        sizes in proptest::collection::vec((0usize..9000, any::<bool>(), 0usize..9000), 1..8),
+    ) {
+        let pool = Pool::new("t", 4 << 20).unwrap();
+        let new = || GroupBuilder::new(pool.take(256 * 1024).unwrap());
+        let (mut copied, mut mixed) = (new(), new());
+        for (i, (size, copy, cut)) in sizes.into_iter().enumerate() {
+            let mut chunk = pool.take(size).unwrap();
+            chunk.extend(&vec![i as u8 + 1; size]);
+            let payload = chunk.freeze();
+            let header = tail_frame(&payload);
+            prop_assert_eq!(copied.fits(size), mixed.fits(size));
+            copied.push(&header, &[&payload]);
+            if copy {
+                mixed.push(&header, &[&payload]);
+            } else {
+                let cut = cut.min(size);
+                let pieces = [payload.slice(0..cut), payload.slice(cut..size)];
+                mixed.push_from(&header, &[], &pieces);
+            }
+            prop_assert_eq!(copied.padded_len(), mixed.padded_len());
+        }
+        let (copied, mixed) = (copied.seal(FILE, 10, 7), mixed.seal(FILE, 10, 7));
+        prop_assert_eq!(copied.crc, mixed.crc);
+        prop_assert_eq!(mixed.len(), copied.len());
+        let parts: Vec<u8> = mixed.parts().flatten().copied().collect();
+        prop_assert!(parts == copied.whole()[..]);
+    }
 }
 
 fn count(bytes: &[u8]) -> usize {

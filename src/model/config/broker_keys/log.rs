@@ -180,7 +180,8 @@ pub(super) const KEYS: &[Key] = &[
         "Topics' default for cleanup.policy.",
     )
     .check(CLEANUP)
-    .dynamic(),
+    .dynamic()
+    .enforced(),
     Key::new(
         "log.dir",
         Kind::List,
@@ -329,14 +330,16 @@ pub(super) const KEYS: &[Key] = &[
     .not_applicable(),
     Key::new("log.retention.bytes", Kind::Long, Some("-1"), "Topics' default for retention.bytes.")
         .high()
-        .dynamic(),
+        .dynamic()
+        .enforced(),
     Key::new(
         "log.retention.check.interval.ms",
         Kind::Long,
         Some("300000"),
         "How often segments are looked at that may go.",
     )
-    .at_least(1),
+    .at_least(1)
+    .enforced(),
     Key::new(
         "log.retention.hours",
         Kind::Int,
@@ -344,6 +347,7 @@ pub(super) const KEYS: &[Key] = &[
         "Topics' default for retention.ms, in hours.",
     )
     .high()
+    .enforced()
     .synonyms(&[
         ("log.retention.ms", 1),
         ("log.retention.minutes", 1),
@@ -356,6 +360,7 @@ pub(super) const KEYS: &[Key] = &[
         "Topics' default for retention.ms, in minutes; stands before log.retention.hours.",
     )
     .high()
+    .enforced()
     .synonyms(&[
         ("log.retention.ms", 1),
         ("log.retention.minutes", 1),
@@ -368,6 +373,7 @@ pub(super) const KEYS: &[Key] = &[
         "Topics' default for retention.ms; stands before log.retention.minutes.",
     )
     .high()
+    .enforced()
     .dynamic()
     .synonyms(&[
         ("log.retention.ms", 1),
@@ -425,7 +431,8 @@ pub(super) const KEYS: &[Key] = &[
     )
     .at_least(0)
     .high()
-    .dynamic(),
+    .dynamic()
+    .enforced(),
     Key::new(
         "max.decompressed.message.bytes",
         Kind::Int,

@@ -121,24 +121,33 @@ pub(super) const KEYS: &[Key] = &[
     )
     .at_least(0)
     .dynamic(),
-    Key::new("max.connections", Kind::Int, Some("2147483647"), "Most connections at a time.")
-        .at_least(0)
-        .dynamic(),
+    Key::new(
+        "max.connections",
+        Kind::Int,
+        Some("2147483647"),
+        "Most connections at a time, within what the open-files limit leaves beside the logs; \
+         further ones wait until one closes.",
+    )
+    .at_least(0)
+    .dynamic()
+    .enforced(),
     Key::new(
         "max.connections.per.ip",
         Kind::Int,
         Some("2147483647"),
-        "Most connections from one address.",
+        "Most connections from one address; further ones are closed at once.",
     )
     .at_least(0)
-    .dynamic(),
+    .dynamic()
+    .enforced(),
     Key::new(
         "max.connections.per.ip.overrides",
         Kind::String,
         Some(""),
-        "Most connections for single addresses, as address:number.",
+        "Most connections for single addresses or host names, as address:number.",
     )
-    .dynamic(),
+    .dynamic()
+    .enforced(),
     Key::new(
         "max.incremental.fetch.session.cache.slots",
         Kind::Int,

@@ -22,6 +22,15 @@ pub(super) const KEYS: &[Key] = &[
     .high()
     .enforced(),
     Key::new(
+        "millstream.journal.queue.bytes",
+        Kind::Long,
+        Some("1048576"),
+        "Bytes queued and in flight in a shard's journal of class disk before more appends wait: \
+         no partition waits behind more of others' bytes.",
+    )
+    .range(65_536, 1 << 30)
+    .enforced(),
+    Key::new(
         "millstream.memory",
         Kind::String,
         Some("512m"),
@@ -30,6 +39,26 @@ pub(super) const KEYS: &[Key] = &[
     )
     .check(Check::Size(64 << 20))
     .high()
+    .enforced(),
+    Key::new(
+        "millstream.reserve.bytes",
+        Kind::Long,
+        Some("-1"),
+        "Disk space that a shard keeps for the day on which the disk is full, to write what it has \
+         accepted and to delete. While it cannot be kept, producers are refused. -1: as large as \
+         the journals are, a quarter more, and 32 MiB. 0: none.",
+    )
+    .range(-1, 1 << 40)
+    .enforced(),
+    Key::new(
+        "millstream.metadata.changes.max",
+        Kind::Int,
+        Some("1000"),
+        "Creations and deletions of topics, and the like, that may be in progress, with those that \
+         their clients no longer wait for. More are answered THROTTLING_QUOTA_EXCEEDED (89), old \
+         versions REQUEST_TIMED_OUT (7), which clients retry.",
+    )
+    .range(1, 1_000_000)
     .enforced(),
     Key::new(
         "millstream.shards",

@@ -1,0 +1,1 @@
+"""What perf/compare is made of: cases, servers, figures and the machine. Standard library only."""

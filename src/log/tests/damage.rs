@@ -1,0 +1,138 @@
+//! Damage in closed segments below the floor: a range is lost, nothing else.
+
+use super::*;
+use crate::io::sim::FaultOp;
+use crate::io::{Env as _, FileSystem as _};
+use crate::model::{ProducerEpoch, ProducerId};
+
+const NODE: NodeIndex = NodeIndex(0);
+const FIRST: &str = "/data/events-3/00000000000000000000.log";
+
+fn numbered(i: i32) -> Vec<u8> {
+    let producer = ProducerId(i64::from(i % 3));
+    let mut builder =
+        BatchBuilder::new(Compression::None).producer(producer, ProducerEpoch(0), i / 3);
+    let value = vec![b'x'; 900];
+    builder.push(&NewRecord {
+        timestamp: Timestamp(i64::from(i)),
+        value: Some(&value),
+        ..NewRecord::default()
+    });
+    builder.build().unwrap()
+}
+
+/// 200 batches of three producers in segments of 64 KiB, cleanly closed.
+fn written(seed: u64) -> (Sim, usize) {
+    let sim = Sim::new(seed);
+    let env = sim.env();
+    sim.run_until(async {
+        let (set, found) = start(&env, DurabilityClass::Disk).await;
+        for i in 0..200 {
+            append(&env, &set, found.handle, &numbered(i)).await;
+        }
+        until_durable(&env, &set, found.handle).await;
+        set.close().await.unwrap();
+    });
+    drop(env);
+    let len = numbered(0).len();
+    (sim, len)
+}
+
+fn cold(handle: LogHandle, from: i64) -> ColdRead {
+    let (from, upper) = (Offset(from), Offset(200));
+    ColdRead { handle, from, upper, max_bytes: 30_000, at_least_one: true }
+}
+
+fn offsets(pieces: &Slices) -> Vec<i64> {
+    let bytes: Vec<u8> = pieces.iter().flat_map(|p| p.to_vec()).collect();
+    let batches = crate::record::batches(&bytes);
+    batches.map(|b| b.unwrap().base_offset().0).collect()
+}
+
+/// Producers are known from the batches around the damage.
+#[test]
+fn batches_behind_a_damaged_one_count() {
+    for seed in 0..4 {
+        let (sim, len) = written(seed);
+        let bad = 20;
+        sim.flip_bit(NODE, Path::new(FIRST), (bad * len + 16) as u64, 0).unwrap();
+        let (sim, _) = sim.crash(Crash::Process);
+        let env = sim.env();
+        sim.run_until(async {
+            let (set, found) = start(&env, DurabilityClass::Disk).await;
+            let known: Vec<_> = found.batches_after.iter().map(|b| b.base_offset.0).collect();
+            assert!((0..20).all(|offset| known.contains(&offset)), "{known:?}");
+            // The index has an entry for each 4 KiB, so for every fourth or fifth.
+            assert!((30..200).all(|offset| known.contains(&offset)), "{known:?}");
+            assert!(!known.contains(&20) && known.is_sorted(), "{known:?}");
+            let before = set.read_cold(cold(found.handle, 15)).await.unwrap();
+            assert_eq!(offsets(&before), [15, 16, 17, 18, 19]);
+            let error = set.read_cold(cold(found.handle, 20)).await.unwrap_err();
+            let at = (bad * len) as u64;
+            assert!(matches!(error, Error::Corrupt { position, .. } if position == at), "{error}");
+            let after = set.read_cold(cold(found.handle, 30)).await.unwrap();
+            assert_eq!(offsets(&after)[0], 30);
+        });
+    }
+}
+
+/// A segment that cannot be read at all, or is not there, harms its readers.
+#[test]
+fn a_lost_segment_does_not_stop_a_start() {
+    for missing in [false, true] {
+        let (sim, _) = written(7);
+        let env = sim.env();
+        if missing {
+            sim.run_until(async { env.fs().remove_file(Path::new(FIRST)).await.unwrap() });
+        } else {
+            sim.faults(NODE, |f| f.rate(FaultOp::Read, FIRST, 1000, libc::EIO));
+        }
+        sim.run_until(async {
+            let (set, found) = start(&env, DurabilityClass::Disk).await;
+            assert_eq!(found.log_end, Offset(200));
+            let known: Vec<_> = found.batches_after.iter().map(|b| b.base_offset.0).collect();
+            assert!((70..200).all(|offset| known.contains(&offset)), "{known:?}");
+            let error = set.read_cold(cold(found.handle, 3)).await.unwrap_err();
+            match missing {
+                true => assert!(matches!(error, Error::Corrupt { .. }), "{error}"),
+                false => assert!(matches!(error, Error::Unreadable { .. }), "{error}"),
+            }
+            assert_eq!(offsets(&set.read_cold(cold(found.handle, 70)).await.unwrap())[0], 70);
+            append(&env, &set, found.handle, &numbered(200)).await;
+        });
+    }
+}
+
+/// A segment in the middle that is gone is noticed by who reads there.
+#[test]
+fn a_missing_segment_in_the_middle_is_an_error() {
+    let (sim, _) = written(8);
+    let env = sim.env();
+    sim.run_until(async {
+        let listed = env.fs().read_dir(Path::new("/data/events-3")).await.unwrap();
+        let mut logs: Vec<_> = listed.into_iter().filter(|e| e.name.ends_with(".log")).collect();
+        logs.sort_by(|a, b| a.name.cmp(&b.name));
+        let second: i64 = logs[1].name[..20].parse().unwrap();
+        let path = Path::new("/data/events-3").join(&logs[1].name);
+        env.fs().remove_file(&path).await.unwrap();
+        let (set, found) = start(&env, DurabilityClass::Disk).await;
+        let error = set.read_cold(cold(found.handle, second)).await.unwrap_err();
+        assert!(matches!(error, Error::Corrupt { .. }), "{error}");
+        let before = set.read_cold(cold(found.handle, second - 1)).await.unwrap();
+        assert_eq!(offsets(&before), [second - 1]);
+    });
+}
+
+/// Sectors that went bad while it runs: the batches before them are served.
+#[test]
+fn a_bad_sector_does_not_hide_what_lies_before_it() {
+    let (sim, _) = written(9);
+    let env = sim.env();
+    sim.run_until(async {
+        let (set, found) = start(&env, DurabilityClass::Disk).await;
+        // Looking the batch up goes well, reading it and its successors fails.
+        sim.faults(NODE, |f| f.plan(FaultOp::Read, FIRST, 1, libc::EIO));
+        let one = set.read_cold(cold(found.handle, 5)).await.unwrap();
+        assert_eq!(offsets(&one), [5], "the first batch alone");
+    });
+}

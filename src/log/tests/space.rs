@@ -1,0 +1,210 @@
+//! Full disks: what is refused, what goes on, and that all comes back.
+
+use std::time::Duration;
+
+use super::*;
+use crate::io::{Env as _, FileSystem as _};
+
+const NODE: NodeIndex = NodeIndex(0);
+const RESERVE: &str = "/data/journal/reserve-0";
+
+fn with_reserve(bytes: u64) -> LogSetConfig {
+    LogSetConfig {
+        reserve: ReserveSize::Fixed(bytes),
+        no_space_retry: Duration::from_millis(20),
+        ..config()
+    }
+}
+
+/// The log of test `known`, and one that stands for the metadata log.
+fn both(class: DurabilityClass) -> [KnownLog; 2] {
+    let metadata = KnownLog {
+        log_id: LogId::METADATA,
+        topic: Arc::from("__cluster_metadata"),
+        class: DurabilityClass::Disk,
+        ..known(class)
+    };
+    [known(class), metadata]
+}
+
+async fn recover(
+    env: &SimEnv,
+    config: LogSetConfig,
+    class: DurabilityClass,
+) -> (LogSet<SimEnv>, Vec<Recovered>) {
+    env.fs().create_dir_all(Path::new("/data")).await.unwrap();
+    env.fs().sync_dir(Path::new("/")).await.unwrap();
+    LogSet::recover(env.clone(), config, &both(class)).await.unwrap()
+}
+
+fn used(sim: &Sim) -> u64 {
+    sim.files(NODE).iter().map(|(_, bytes)| bytes.len() as u64).sum()
+}
+
+/// Leaves so many bytes of the disk free.
+fn leave(sim: &Sim, bytes: u64) {
+    let capacity = used(sim) + bytes;
+    sim.faults(NODE, |f| f.set_capacity(Some(capacity)));
+}
+
+fn len_of(sim: &Sim, path: &str) -> Option<usize> {
+    let files = sim.files(NODE);
+    files.iter().find(|(p, _)| p == Path::new(path)).map(|(_, bytes)| bytes.len())
+}
+
+fn try_append(
+    set: &LogSet<SimEnv>,
+    handle: LogHandle,
+    size: usize,
+) -> std::result::Result<Appended, AppendError> {
+    let bytes = batch(&[(1, size)], Compression::None);
+    let summary = BatchView::parse(&bytes).unwrap().0.summary().unwrap();
+    let base = set.bounds(handle).unwrap().2;
+    let done = set.append(handle, &bytes, &summary, base, LeaderEpoch(1));
+    set.flush();
+    commit(set);
+    done
+}
+
+/// Appends until the disk is full; gives the number of batches.
+async fn fill(env: &SimEnv, set: &LogSet<SimEnv>, handle: LogHandle, size: usize) -> i64 {
+    let mut taken = 0;
+    loop {
+        match try_append(set, handle, size) {
+            Ok(_) => taken += 1,
+            Err(AppendError::Full) => env.sleep(Duration::from_millis(1)).await,
+            Err(AppendError::NoSpace) => return taken,
+            Err(error) => panic!("{error}"),
+        }
+        assert!(taken < 20_000, "the disk is never full");
+    }
+}
+
+async fn until(env: &SimEnv, mut ready: impl FnMut() -> bool) {
+    while !ready() {
+        env.sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// On a disk that fills up, all that was accepted becomes durable and leaves
+/// the journal with the help of the reserve, the metadata log takes on, and
+/// producers go on by themselves once there is room.
+#[test]
+fn the_reserve_carries_what_was_accepted() {
+    for (seed, class) in (0..6).flat_map(|s| DurabilityClass::ALL.map(|c| (s, c))) {
+        for size in [900, 300_000] {
+            let sim = Sim::new(seed);
+            let env = sim.env();
+            let reserve = 20 << 20;
+            let taken = sim.run_until(async {
+                let (set, found) = recover(&env, with_reserve(reserve), class).await;
+                let (log, metadata) = (found[0].handle, found[1].handle);
+                until(&env, || len_of(&sim, RESERVE) == Some(reserve as usize)).await;
+                leave(&sim, 3 << 20);
+                let mut taken = fill(&env, &set, log, size).await;
+                assert!(!set.has_space());
+                until_durable(&env, &set, log).await;
+                assert_eq!(len_of(&sim, RESERVE), Some(0), "it was given up");
+                for _ in 0..50 {
+                    let done = try_append(&set, metadata, 100);
+                    assert!(done.is_ok(), "{done:?}");
+                    until_durable(&env, &set, metadata).await;
+                }
+                assert_eq!(try_append(&set, log, size).unwrap_err(), AppendError::NoSpace);
+                assert_eq!(
+                    read_all(&set, log, 1 << 20).await.len() as i64 / taken / size as i64,
+                    1
+                );
+                sim.faults(NODE, |f| f.set_capacity(None));
+                until(&env, || set.has_space()).await;
+                assert_eq!(len_of(&sim, RESERVE), Some(reserve as usize));
+                append(&env, &set, log, &batch(&[(1, size)], Compression::None)).await;
+                taken += 1;
+                until_durable(&env, &set, log).await;
+                taken
+            });
+            drop(env);
+            let (sim, _) = sim.crash(Crash::Process);
+            let env = sim.env();
+            sim.run_until(async {
+                let (_, found) = recover(&env, with_reserve(reserve), class).await;
+                assert_eq!((found[0].log_end.0, found[1].log_end.0), (taken, 50), "seed {seed}");
+            });
+        }
+    }
+}
+
+/// Descriptors that ran out are waited for, and cached files are closed.
+#[test]
+fn short_descriptors_pass() {
+    let sim = Sim::new(9);
+    let env = sim.env();
+    sim.run_until(async {
+        let (set, found) = recover(&env, with_reserve(1 << 20), DurabilityClass::Disk).await;
+        let log = found[0].handle;
+        sim.faults(NODE, |f| f.set_open_limit(Some(0)));
+        for _ in 0..100 {
+            let _ = try_append(&set, log, 3_000);
+            env.sleep(Duration::from_millis(1)).await;
+        }
+        assert_eq!(try_append(&set, log, 3_000).unwrap_err(), AppendError::NoSpace);
+        sim.faults(NODE, |f| f.set_open_limit(None));
+        until(&env, || set.has_space()).await;
+        append(&env, &set, log, &batch(&[(1, 900)], Compression::None)).await;
+        until_durable(&env, &set, log).await;
+    });
+}
+
+/// Blocks of all files outside of the journals.
+fn blocks_outside(sim: &Sim) -> u64 {
+    let files = sim.files(NODE);
+    let outside = files.iter().filter(|(path, _)| !path.starts_with("/data/journal"));
+    outside.map(|(_, bytes)| (bytes.len() as u64).next_multiple_of(4096)).sum()
+}
+
+/// What a start writes to get everything out of the journals, which is all that
+/// a reclaim writes and each log's last block, stays within what the reserve
+/// has beyond its fixed part: a quarter more than the journals.
+#[test]
+fn emptying_the_journals_takes_no_more_than_the_reserve() {
+    for (logs, size, index_interval_bytes) in
+        [(1, 900, 4096), (1, 100_000, 4096), (16, 900, 4096), (30, 2_000, 1), (34, 65_600, 4096)]
+    {
+        let sim = Sim::new(1);
+        let env = sim.env();
+        let of = |i: usize| KnownLog {
+            log_id: LogId(100 + i as u64),
+            partition: PartitionIndex(i as i32),
+            config: LogConfig { index_interval_bytes, ..LogConfig::default() },
+            ..known(DurabilityClass::Disk)
+        };
+        let known: Vec<_> = (0..logs).map(of).collect();
+        // Nothing leaves the journal before the crash.
+        let settings = LogSetConfig { write_behind_bytes: 1 << 40, ..with_reserve(0) };
+        let mut sent = 0;
+        sim.run_until(async {
+            env.fs().create_dir_all(Path::new("/data")).await.unwrap();
+            env.fs().sync_dir(Path::new("/")).await.unwrap();
+            let start = LogSet::recover(env.clone(), settings.clone(), &known);
+            let (set, found) = start.await.unwrap();
+            for i in 0..2_300_000 / size {
+                let bytes = batch(&[(1, size)], Compression::None);
+                append(&env, &set, found[i % logs].handle, &bytes).await;
+                sent += bytes.len() as u64;
+            }
+            for log in &found {
+                until_durable(&env, &set, log.handle).await;
+            }
+        });
+        drop(env);
+        let (sim, _) = sim.crash(Crash::Power);
+        let env = sim.env();
+        let before = blocks_outside(&sim);
+        sim.run_until(async {
+            LogSet::recover(env.clone(), settings, &known).await.unwrap();
+        });
+        let taken = blocks_outside(&sim) - before;
+        assert!(taken >= sent, "{logs} logs, {size} bytes: {taken} for {sent} from the journals");
+        assert!(taken <= sent / 4 * 5, "{logs} logs, {size} bytes: {taken} for {sent}");
+    }
+}

@@ -1,0 +1,1 @@
+"""A full disk under load: a small ext4 on a loop device."""
