@@ -98,7 +98,9 @@ impl Shard {
                 let still = self.chain(id).is_some_and(|now| is_prefix(&now, &chain, upper));
                 let moved = self.log_start(id).is_none_or(|start| start > from);
                 match answer {
-                    Ok(slices) if still => fetch.judge(&chain, &join(&slices)),
+                    // Below the log start no leader epoch is known by which to
+                    // recognise rot.
+                    Ok(slices) if still && !moved => fetch.judge(&chain, &join(&slices)),
                     Ok(_) => {}
                     Err(Error::Gone | Error::OutOfRange(_)) if !still || moved => {}
                     Err(Error::NoMemory(_)) => {}
