@@ -14,6 +14,7 @@ use super::segment::tail::Mark;
 use super::state::FileOf;
 use crate::io::{Env, FileSystem as _, OpenMode};
 use crate::model::Offset;
+use crate::record::BatchView;
 
 /// Bytes read when a batch is looked for behind damage.
 const PROBE_BYTES: u64 = 4096;
@@ -72,9 +73,16 @@ impl<E: Env> Scan<'_, E> {
 
     async fn take_batches(&mut self, walk: &mut Walk<'_, E, FileOf<E>>) -> Result<()> {
         while let Some((head, bytes)) = walk.peek().await? {
-            self.epochs.assign(head.epoch, head.base);
+            // What lies below is known from the checkpoint, and no checksum
+            // covers the epoch of a batch.
+            if head.base.0 >= self.epochs_from.boundary_offset {
+                self.epochs.assign(head.epoch, head.base);
+            }
             if head.base >= self.wanted_from && has_producer(&bytes) {
                 let whole = walk.batch(&head).await?;
+                if !BatchView::parse(&whole).is_ok_and(|(batch, _)| batch.verify_crc()) {
+                    return Err(walk.corrupt("another checksum"));
+                }
                 self.note(&head, &whole);
             }
             walk.skip(&head);

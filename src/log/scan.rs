@@ -37,7 +37,8 @@ impl<'a, E: Env, F: File> Walk<'a, E, F> {
         self
     }
 
-    fn corrupt(&self, what: &'static str) -> Error {
+    /// An error about what is here.
+    pub(crate) fn corrupt(&self, what: &'static str) -> Error {
         Error::Corrupt {
             path: self.file.path().clone(),
             position: self.at.pos,
@@ -80,8 +81,8 @@ impl<'a, E: Env, F: File> Walk<'a, E, F> {
         }
         let bytes = self.bytes(HEADER_LEN as u64).await?;
         let Some(head) = BatchHead::of(&bytes) else { return Err(self.corrupt("no batch header")) };
-        if head.base < self.at.offset {
-            return Err(self.corrupt("a base offset that goes backwards"));
+        if head.base != self.at.offset {
+            return Err(self.corrupt("another base offset"));
         }
         if self.at.pos + head.len as u64 > self.end {
             return Err(self.corrupt("a batch leaves the segment"));
