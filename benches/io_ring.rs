@@ -1,18 +1,24 @@
 //! The ring under an echo server on one core, with blocking clients on another:
-//! which way to run task work and to receive is cheaper. Each variant runs in
-//! the order A B C D D C B A, so that a drift of the machine falls on all.
+//! which way to run task work and to receive is cheaper, and what the ring
+//! saves against glommio's own sockets. The variants run in the order A B C D
+//! D C B A, the two kinds of sockets in the order A B B A, so that a drift of
+//! the machine falls on all.
+//!
 //! Not a criterion bench: what counts is the server's CPU time, not the
 //! clients' clock alone.
 #![allow(clippy::disallowed_methods, missing_docs, clippy::print_stdout)]
 
 #[path = "../tests/runtime/echo.rs"]
 mod echo;
+#[path = "io_ring/glommio_tcp.rs"]
+mod glommio_tcp;
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use echo::{EchoConfig, EchoShard};
+use glommio_tcp::GlommioEcho;
 use millstream::io::ring::{ReceiveMode, TaskRun};
 
 struct Workload {
@@ -49,8 +55,11 @@ fn shard_cpu() -> u64 {
     0
 }
 
-/// Frames echoed, and the shard's CPU time in nanoseconds, in `time`.
-fn run(addr: SocketAddr, load: &Workload, time: Duration) -> (u64, u64) {
+/// Frames echoed, and the shard's CPU time in nanoseconds.
+type Work = (u64, u64);
+
+/// What the server echoes in `time`.
+fn run(addr: SocketAddr, load: &Workload, time: Duration) -> Work {
     let mut frame = u32::try_from(load.bytes).unwrap().to_be_bytes().to_vec();
     frame.resize(4 + load.bytes, 7);
     let burst = frame.repeat(load.in_flight);
@@ -74,28 +83,65 @@ fn run(addr: SocketAddr, load: &Workload, time: Duration) -> (u64, u64) {
     (frames, shard_cpu() - cpu)
 }
 
+fn print_line(load: &Workload, server: &str, (frames, cpu): Work, time: Duration) {
+    println!(
+        "{:14} {server}: {:.0} frames/s, {:.2} us CPU a frame",
+        load.name,
+        frames as f64 / (2.0 * time.as_secs_f64()),
+        cpu as f64 / 1000.0 / frames as f64
+    );
+}
+
+fn on_ring(load: &Workload, config: EchoConfig, time: Duration) -> Work {
+    let shard = EchoShard::start(EchoConfig { core: Some(0), ..config }, |_, _| ());
+    let work = run(shard.addr, load, time);
+    shard.stop();
+    work
+}
+
+fn on_glommio(load: &Workload, time: Duration) -> Work {
+    let server = GlommioEcho::start();
+    let work = run(server.addr, load, time);
+    server.stop();
+    work
+}
+
+fn variants(load: &Workload, time: Duration) {
+    let order = (0..VARIANTS.len()).chain((0..VARIANTS.len()).rev());
+    let mut sums = [(0, 0); VARIANTS.len()];
+    for variant in order {
+        let (task_run, receive) = VARIANTS[variant];
+        let (frames, cpu) =
+            on_ring(load, EchoConfig { task_run, receive, ..EchoConfig::default() }, time);
+        sums[variant] = (sums[variant].0 + frames, sums[variant].1 + cpu);
+    }
+    for ((task_run, receive), sum) in VARIANTS.iter().zip(sums) {
+        print_line(load, &format!("{task_run:?} {receive:?}"), sum, time);
+    }
+}
+
+fn ring_against_glommio(load: &Workload, time: Duration) {
+    let ring = || on_ring(load, EchoConfig::default(), time);
+    let glommio = || on_glommio(load, time);
+    let (a, b) = (ring(), glommio());
+    let (b2, a2) = (glommio(), ring());
+    let sum = |one: Work, two: Work| (one.0 + two.0, one.1 + two.1);
+    let (a, b) = (sum(a, a2), sum(b, b2));
+    print_line(load, "ring", a, time);
+    print_line(load, "glommio's TCP", b, time);
+    println!(
+        "{:14} ring to glommio's TCP: {:.2} times the frames, {:.2} times the CPU a frame",
+        load.name,
+        a.0 as f64 / b.0 as f64,
+        (a.1 as f64 / a.0 as f64) / (b.1 as f64 / b.0 as f64)
+    );
+}
+
 fn main() {
     let millis = std::env::var("MILLSTREAM_BENCH_MS").ok().and_then(|ms| ms.parse().ok());
     let time = Duration::from_millis(millis.unwrap_or(500));
     for load in &WORKLOADS {
-        let order = (0..VARIANTS.len()).chain((0..VARIANTS.len()).rev());
-        let mut sums = [(0, 0); VARIANTS.len()];
-        for variant in order {
-            let (task_run, receive) = VARIANTS[variant];
-            let core = Some(0);
-            let config = EchoConfig { core, task_run, receive, ..EchoConfig::default() };
-            let shard = EchoShard::start(config, |_, _| ());
-            let (frames, cpu) = run(shard.addr, load, time);
-            shard.stop();
-            sums[variant] = (sums[variant].0 + frames, sums[variant].1 + cpu);
-        }
-        for ((task_run, receive), (frames, cpu)) in VARIANTS.iter().zip(sums) {
-            println!(
-                "{:14} {task_run:?} {receive:?}: {:.0} frames/s, {:.2} us CPU a frame",
-                load.name,
-                frames as f64 / (2.0 * time.as_secs_f64()),
-                cpu as f64 / 1000.0 / frames as f64
-            );
-        }
+        variants(load, time);
+        ring_against_glommio(load, time);
     }
 }

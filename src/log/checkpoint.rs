@@ -12,7 +12,7 @@ use crate::model::Offset;
 use crate::model::planted::{Bug, armed};
 
 const MAGIC: &[u8; 8] = b"MSCKPT01";
-const HEADER_LEN: usize = 24;
+pub(super) const HEADER_LEN: usize = 24;
 
 /// Where a log's trusted segment bytes end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Archive, Serialize, Deserialize)]
@@ -65,15 +65,7 @@ impl Checkpoint {
     pub(crate) fn encode(&self) -> Vec<u8> {
         let body = rkyv::to_bytes::<rkyv::rancor::Error>(self)
             .expect("serialising to memory has no way to fail");
-        let mut out = Vec::with_capacity(HEADER_LEN + body.len());
-        out.extend_from_slice(MAGIC);
-        out.extend_from_slice(&[0; 4]);
-        out.extend_from_slice(&[0; 4]);
-        out.extend_from_slice(&(body.len() as u64).to_le_bytes());
-        out.extend_from_slice(&body);
-        let crc = crc32fast::hash(&out[12..]);
-        out[8..12].copy_from_slice(&crc.to_le_bytes());
-        out
+        framed(&body)
     }
 
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
@@ -92,6 +84,19 @@ impl Checkpoint {
         aligned.extend_from_slice(body);
         rkyv::from_bytes::<Self, rkyv::rancor::Error>(&aligned).ok()
     }
+}
+
+/// The file whose body this is.
+pub(super) fn framed(body: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(HEADER_LEN + body.len());
+    out.extend_from_slice(MAGIC);
+    out.extend_from_slice(&[0; 4]);
+    out.extend_from_slice(&[0; 4]);
+    out.extend_from_slice(&(body.len() as u64).to_le_bytes());
+    out.extend_from_slice(body);
+    let crc = crc32fast::hash(&out[12..]);
+    out[8..12].copy_from_slice(&crc.to_le_bytes());
+    out
 }
 
 fn path(dir: &Path, shard: u16) -> PathBuf {

@@ -1,6 +1,6 @@
 //! Entry points for fuzz targets: whatever the bytes, no panic.
 
-use super::checkpoint::{Checkpoint, Floor};
+use super::checkpoint::{self, Checkpoint, Floor};
 use super::config::{BLOCK, DurabilityClass};
 use super::journal::files::FileHeader;
 use super::journal::frame::{FRAME_ALIGN, FRAME_HEADER, FrameHeader, FrameKind};
@@ -27,10 +27,24 @@ pub fn replay_bytes(bytes: &[u8]) -> usize {
     });
     for replay in replays.values_mut() {
         assert_eq!(replay.pieces.last().map_or(replay.end.offset, |p| p.end), replay.end.offset);
+        for pair in replay.pieces.windows(2) {
+            let [before, after] = pair else { continue };
+            let rolls = after.segment == after.base && after.pos == 0;
+            let goes_on = after.segment == before.segment && after.pos == before.pos + before.len;
+            assert!(after.base == before.end && (goes_on || rolls), "{before:?} {after:?}");
+        }
         replay.cut(0);
     }
     let _ = beyond_flight(bytes, header.identity, pos, chain.last.map_or(1, |(n, _)| n + 1));
     frames
+}
+
+/// Reads the bytes as the body of a checkpoint whose header is right, and says
+/// whether they are one; what comes out must go in again.
+pub fn checkpoint_body(bytes: &[u8]) -> bool {
+    let Some(checkpoint) = Checkpoint::decode(&checkpoint::framed(bytes)) else { return false };
+    assert_eq!(Checkpoint::decode(&checkpoint.encode()), Some(checkpoint));
+    true
 }
 
 /// Makes a journal file out of whatever the bytes say about frames: a fuzzer
@@ -98,14 +112,114 @@ fn a_batch() -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use super::*;
+    use crate::log::checkpoint::LogEntry;
+    use crate::model::{LeaderEpoch, Offset};
 
     #[test]
     fn a_made_journal_is_replayed() {
-        let reset = FrameHeader::bare(FrameKind::Reset, LogId(1), crate::model::LeaderEpoch(2));
+        let reset = FrameHeader::bare(FrameKind::Reset, LogId(1), LeaderEpoch(2));
         let data = FrameHeader { kind: FrameKind::Data, ..reset };
         let bytes = [data.encode(), [0; FRAME_HEADER], data.encode(), reset.encode()].concat();
         assert_eq!(replay_bytes(&journal_of(&bytes)), 3);
         assert_eq!(replay_bytes(&bytes), 0);
+    }
+
+    /// A frame of log 1 at offset `at`, in a segment that starts at `segment`,
+    /// where each offset before it took as many bytes as one batch of `Data`.
+    fn frame(kind: FrameKind, segment: i64, at: i64) -> FrameHeader {
+        let batch = a_batch().len() as u64;
+        FrameHeader {
+            base_offset: Offset(at),
+            end_offset: Offset(at + 1),
+            segment: Offset(segment),
+            position: (at - segment) as u64 * batch,
+            ..FrameHeader::bare(kind, LogId(1), LeaderEpoch(1))
+        }
+    }
+
+    fn data(segment: i64, at: i64) -> FrameHeader {
+        frame(FrameKind::Data, segment, at)
+    }
+
+    /// Input from which `journal_of` makes these frames.
+    fn input(frames: &[FrameHeader]) -> Vec<u8> {
+        frames.iter().rev().fold(Vec::new(), |after, frame| {
+            let taken = |own: usize| (own + after.len()).min((own + after.len()) / 8 + 1);
+            let payload = match frame.kind {
+                FrameKind::Data => 0,
+                _ => (0..).find(|own| taken(*own) == *own).expect("it grows more slowly"),
+            };
+            [&frame.encode()[..], &vec![b'p'; payload], &after].concat()
+        })
+    }
+
+    /// What a run of the fuzzer starts from, each with how many frames it has.
+    fn seeds() -> Vec<(&'static str, usize, Vec<u8>)> {
+        let at = |kind, segment, at| frame(kind, segment, at);
+        let reset = FrameHeader { end_offset: Offset(1), ..at(FrameKind::Reset, 0, 1) };
+        let extent = FrameHeader { aux: 4096, segment_crc: 1, ..at(FrameKind::Extent, 0, 1) };
+        let tail = FrameHeader { position: 4096, aux: 4000, ..at(FrameKind::Tail, 0, 9) };
+        // Twelve bytes are the payload of a frame before one without.
+        let behind = |frame: FrameHeader, position: u64, at: i64| FrameHeader {
+            position: position + 12,
+            ..data(frame.segment.0, at)
+        };
+        let (in_extent, in_tail) = (extent.position + extent.aux, tail.position);
+        let other = FrameHeader { log_id: LogId(2), ..data(0, 0) };
+        let append = [data(0, 0), data(0, 1), data(0, 2)];
+        let far: Vec<_> = (0..40).map(|n| data(0, n)).collect();
+        let mut damaged = journal_of(&input(&far[..8]));
+        damaged[BLOCK as usize + GROUP_HEADER] ^= 1;
+        let checkpoint = Checkpoint {
+            sequence: 9,
+            first_groups: [7, 0],
+            logs: vec![LogEntry {
+                log_id: 1,
+                name: "events-0".into(),
+                log_start: 3,
+                floor: Floor { segment: 3, pos: 8192, boundary_pos: 8000, boundary_offset: 77 },
+                epochs: vec![(1, 3), (2, 50)],
+            }],
+        };
+        let body = checkpoint.encode()[checkpoint::HEADER_LEN..].to_vec();
+        let opened = [at(FrameKind::Open, 0, 0), reset, data(0, 0), at(FrameKind::Close, 0, 1)];
+        vec![
+            ("append", 3, input(&append)),
+            ("roll", 3, input(&[data(0, 0), data(1, 1), data(1, 2)])),
+            ("reset", 4, input(&[data(0, 0), data(0, 1), reset, data(0, 1)])),
+            ("extent", 3, input(&[data(0, 0), extent, behind(extent, in_extent, 2)])),
+            ("tail", 3, input(&[data(0, 0), tail, behind(tail, in_tail, 10)])),
+            ("open-close", 4, input(&opened)),
+            ("two-logs", 4, input(&[data(0, 0), other, data(0, 1), other])),
+            ("many-groups", 40, input(&far)),
+            ("journal", 3, journal_of(&input(&append))),
+            ("damaged-journal", 0, damaged),
+            ("checkpoint", 0, checkpoint.encode()),
+            // Its first byte happens to be a kind of frame.
+            ("checkpoint-body", 1, body),
+        ]
+    }
+
+    #[test]
+    fn the_committed_seeds_are_of_the_present_format() {
+        let dir = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fuzz/seeds/recovery");
+        let regenerate = std::env::var_os("MILLSTREAM_REGENERATE").is_some();
+        for (name, frames, bytes) in seeds() {
+            let path = dir.join(name);
+            if regenerate {
+                std::fs::write(&path, &bytes).unwrap();
+            }
+            let found = std::fs::read(&path).unwrap_or_default();
+            let remedy = "run: MILLSTREAM_REGENERATE=1 cargo test --lib log::fuzzing";
+            assert!(found == bytes, "seed {name} is not what the formats say; {remedy}");
+            let is_journal = name.ends_with("journal");
+            let journal = if is_journal { bytes.clone() } else { journal_of(&bytes) };
+            assert_eq!(replay_bytes(&journal), frames, "{name}");
+            // The archive is read from its end, so that a header before it is no harm.
+            assert_eq!(checkpoint_body(&bytes), name.starts_with("checkpoint"), "{name}");
+        }
     }
 }

@@ -14,7 +14,7 @@ use lz4_flex::frame::{BlockMode, BlockSize, FrameDecoder, FrameEncoder, FrameInf
 use zstd::zstd_safe::DCtx;
 
 use super::error::Error;
-use super::snappy;
+use super::{snappy, zstd_frames};
 
 /// How the records of a batch are compressed. Numbers are those of the
 /// attributes, names those of Kafka's `compression.type`.
@@ -151,7 +151,7 @@ impl Contexts {
                 // library reserves that and touches what it fills, so that
                 // the limit on the output bounds the memory in use as well.
                 let context = self.zstd.get_or_insert_with(DCtx::create);
-                Decoder::Zstd(zstd::stream::read::Decoder::with_context(bytes, context))
+                Decoder::Zstd(zstd_frames::Reader::new(bytes, context))
             }
         }
     }
@@ -163,7 +163,7 @@ pub(super) enum Decoder<'a, 'z> {
     Gzip(Box<MultiGzDecoder<&'a [u8]>>),
     Snappy(snappy::Reader<'a>),
     Lz4(Box<FrameDecoder<EndMarked<'a>>>),
-    Zstd(zstd::stream::read::Decoder<'z, &'a [u8]>),
+    Zstd(zstd_frames::Reader<'a, 'z>),
 }
 
 impl Read for Decoder<'_, '_> {

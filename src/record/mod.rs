@@ -21,6 +21,7 @@ mod snappy;
 mod validate;
 mod varint;
 mod walk;
+mod zstd_frames;
 
 pub use build::{BatchBuilder, ControlType, NewRecord};
 pub use codec::{Compression, compress, decompress};

@@ -69,7 +69,8 @@ def survive(rig: Rig, broker, cuts: int, seed: int) -> str:
 
 def planted_binary(directory: Path) -> Path:
     """A test build in which the journal's sync can be left out, copied away from where the next build would land."""
-    command = ["cargo", "build", "--bin", "millstream", "--features", "planted-bugs"]
+    # Together with an example it has the features of the tests, so that it is there already when they are.
+    command = ["cargo", "build", "--bin", "millstream", "--example", "cutfs", "--features", "planted-bugs"]
     subprocess.run(command, cwd=settings.ROOT, check=True)
     return Path(shutil.copy(settings.target_dir() / "debug" / "millstream", directory / "millstream-planted"))
 

@@ -105,9 +105,11 @@ impl EchoShard {
     }
 }
 
-struct EchoConn {
+/// What of a connection's bytes is to be echoed.
+#[derive(Default)]
+pub(crate) struct EchoConn {
     inbox: Vec<u8>,
-    outbox: Vec<u8>,
+    pub(crate) outbox: Vec<u8>,
     spare: Vec<SendPiece>,
 }
 
@@ -121,8 +123,7 @@ impl Echo {
     fn on(&mut self, event: Event) {
         match event {
             Event::Accepted { conn, .. } => {
-                let empty = EchoConn { inbox: vec![], outbox: vec![], spare: vec![] };
-                self.conns.insert(conn, empty);
+                self.conns.insert(conn, EchoConn::default());
             }
             Event::Received { conn, data } => {
                 let frames = self.conns.get_mut(&conn).unwrap().take(&data);
@@ -154,7 +155,7 @@ impl Echo {
 
 impl EchoConn {
     /// Moves whole frames to the outbox; how many they were.
-    fn take(&mut self, data: &[u8]) -> u64 {
+    pub(crate) fn take(&mut self, data: &[u8]) -> u64 {
         self.inbox.extend_from_slice(data);
         let (mut at, mut frames) = (0, 0);
         while self.inbox.len() - at >= 4 {
