@@ -201,7 +201,8 @@ impl<E: Env> ConnectionHandler for Dispatcher<E> {
         let handled = catch_unwind(AssertUnwindSafe(|| self.handle(place, frame, alone)));
         match handled {
             Ok(Ok(verdict)) => {
-                if matches!(verdict, Verdict::Overlap(Pending::Fetch(_))) {
+                let fetch = |pending: &Pending| matches!(pending, Pending::Fetch(_));
+                if matches!(&verdict, Verdict::Overlap(p) | Verdict::Partly(p, _) if fetch(p)) {
                     state.fetches += 1;
                 }
                 verdict
@@ -218,8 +219,13 @@ impl<E: Env> ConnectionHandler for Dispatcher<E> {
         pending: &mut Pending,
         frame: &[u8],
     ) -> Resumed {
-        let Pending::Produce(produce) = pending else { unreachable!("only produces stop") };
-        let go_on = || produce::resume(&self.context, &self.produce, place, produce, frame);
+        let go_on = || match pending {
+            Pending::Produce(pending) => {
+                produce::resume(&self.context, &self.produce, place, pending, frame)
+            }
+            Pending::Fetch(pending) => fetch::resume(&self.context, place, pending, frame),
+            Pending::Ready(_) | Pending::Task => unreachable!("these do not stop"),
+        };
         catch_unwind(AssertUnwindSafe(go_on)).unwrap_or_else(|_| Resumed::Close(panicked(state)))
     }
 

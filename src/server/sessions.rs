@@ -115,12 +115,12 @@ impl SessionUse {
 }
 
 /// What a request says about its session.
-pub(super) struct SessionRequest<'a> {
+pub(super) struct SessionRequest {
     pub(super) id: i32,
     pub(super) epoch: i32,
     pub(super) by_id: bool,
-    pub(super) wanted: Vec<Wanted>,
-    pub(super) forgotten: &'a mut dyn Iterator<Item = (TopicKey, i32)>,
+    /// Partitions that it names.
+    pub(super) names: usize,
     /// For a new session's id.
     pub(super) random: u64,
 }
@@ -149,31 +149,28 @@ impl FetchSessions {
         self.sessions.len()
     }
 
-    /// Applies a request; answers what to fetch.
+    /// Begins a request. What it names follows by `put` and `forget`, and after
+    /// that `end`; an incremental one then fetches what `next` says.
     ///
     /// # Errors
     /// The error code of the whole response (checklist 54).
-    pub(super) fn begin(
-        &mut self,
-        request: SessionRequest<'_>,
-    ) -> Result<(SessionUse, Vec<Wanted>), ErrorCode> {
+    pub(super) fn begin(&mut self, request: &SessionRequest) -> Result<SessionUse, ErrorCode> {
         match request.epoch {
             EPOCH_FINAL => {
                 self.sessions.remove(&request.id);
-                Ok((SessionUse::NONE, request.wanted))
+                Ok(SessionUse::NONE)
             }
             EPOCH_INITIAL => {
                 self.sessions.remove(&request.id);
-                let id = self.open(&request);
-                Ok((SessionUse { id, incremental: false }, request.wanted))
+                Ok(SessionUse { id: self.open(request), incremental: false })
             }
             _ => self.go_on(request),
         }
     }
 
     /// A new session, or 0 when there is no room or nothing to remember.
-    fn open(&mut self, request: &SessionRequest<'_>) -> i32 {
-        if request.wanted.is_empty() || !self.make_room() {
+    fn open(&mut self, request: &SessionRequest) -> i32 {
+        if request.names == 0 || !self.make_room() {
             return 0;
         }
         let mut id = (request.random & 0x7fff_ffff) as i32;
@@ -181,9 +178,8 @@ impl FetchSessions {
             id = (id.wrapping_add(1)) & 0x7fff_ffff;
         }
         let mut session = Session::new(request.by_id);
-        for wanted in &request.wanted {
-            session.put(wanted.clone());
-        }
+        // At once: to grow a large table takes longer than a slice.
+        session.order.reserve(request.names);
         self.clock += 1;
         session.used = self.clock;
         self.sessions.insert(id, session);
@@ -205,10 +201,7 @@ impl FetchSessions {
         idle
     }
 
-    fn go_on(
-        &mut self,
-        request: SessionRequest<'_>,
-    ) -> Result<(SessionUse, Vec<Wanted>), ErrorCode> {
+    fn go_on(&mut self, request: &SessionRequest) -> Result<SessionUse, ErrorCode> {
         let Some(session) = self.sessions.get_mut(&request.id) else {
             return Err(ErrorCode::FetchSessionIdNotFound);
         };
@@ -218,25 +211,52 @@ impl FetchSessions {
         if session.by_id != request.by_id {
             return Err(ErrorCode::FetchSessionTopicIdError);
         }
-        for wanted in request.wanted {
-            session.put(wanted);
-        }
-        for (topic, index) in request.forgotten {
-            session.forget(&topic, index);
-        }
-        if session.partitions.len() > PARTITIONS_PER_DATA_REQUEST_MAX {
-            self.sessions.remove(&request.id);
-            return Err(ErrorCode::FetchSessionIdNotFound);
-        }
-        if session.partitions.is_empty() {
-            self.sessions.remove(&request.id);
-            return Ok((SessionUse::NONE, Vec::new()));
-        }
         session.next_epoch = if request.epoch == i32::MAX { 1 } else { request.epoch + 1 };
         self.clock += 1;
         session.used = self.clock;
-        let wanted = session.partitions.values().map(|cached| cached.wanted.clone()).collect();
-        Ok((SessionUse { id: request.id, incremental: true }, wanted))
+        Ok(SessionUse { id: request.id, incremental: true })
+    }
+
+    /// Adds a partition, or changes what is wanted of it.
+    pub(super) fn put(&mut self, id: i32, wanted: Wanted) {
+        if let Some(session) = self.sessions.get_mut(&id) {
+            session.put(wanted);
+        }
+    }
+
+    /// Takes a partition out.
+    pub(super) fn forget(&mut self, id: i32, topic: &TopicKey, index: i32) {
+        if let Some(session) = self.sessions.get_mut(&id) {
+            session.forget(topic, index);
+        }
+    }
+
+    /// A request has named all that it names; whether its session still is.
+    /// One without partitions is closed.
+    ///
+    /// # Errors
+    /// `FetchSessionIdNotFound` when it is gone, or too large.
+    pub(super) fn end(&mut self, id: i32) -> Result<bool, ErrorCode> {
+        let Some(session) = self.sessions.get(&id) else {
+            return Err(ErrorCode::FetchSessionIdNotFound);
+        };
+        match session.partitions.len() {
+            0 => {
+                self.sessions.remove(&id);
+                Ok(false)
+            }
+            count if count > PARTITIONS_PER_DATA_REQUEST_MAX => {
+                self.sessions.remove(&id);
+                Err(ErrorCode::FetchSessionIdNotFound)
+            }
+            _ => Ok(true),
+        }
+    }
+
+    /// The first partition at or after this place of the order, and its place.
+    pub(super) fn next(&self, id: i32, from: u64) -> Option<(u64, Wanted)> {
+        let (at, cached) = self.sessions.get(&id)?.partitions.range(from..).next()?;
+        Some((*at, cached.wanted.clone()))
     }
 
     /// Notes what a response says of a partition; whether that is news.
@@ -281,9 +301,28 @@ mod tests {
         wanted: Vec<Wanted>,
         forgotten: Vec<(TopicKey, i32)>,
     ) -> Result<(SessionUse, Vec<Wanted>), ErrorCode> {
-        let mut forgotten = forgotten.into_iter();
-        let forgotten = &mut forgotten;
-        sessions.begin(SessionRequest { id, epoch, by_id: false, wanted, forgotten, random: 7 })
+        let names = wanted.len();
+        let request = SessionRequest { id, epoch, by_id: false, names, random: 7 };
+        let used = sessions.begin(&request)?;
+        for wanted in &wanted {
+            sessions.put(used.id, wanted.clone());
+        }
+        for (topic, index) in forgotten {
+            sessions.forget(used.id, &topic, index);
+        }
+        if used.id == 0 {
+            return Ok((used, wanted));
+        }
+        if !sessions.end(used.id)? {
+            return Ok((SessionUse::NONE, Vec::new()));
+        }
+        let mut all = Vec::new();
+        let mut from = 0;
+        while let Some((at, wanted)) = sessions.next(used.id, from) {
+            all.push(wanted);
+            from = at + 1;
+        }
+        Ok((used, all))
     }
 
     #[test]
@@ -315,19 +354,23 @@ mod tests {
         let (first, _) = begin(&mut sessions, (0, 0), vec![wanted("a", 0, 0)], vec![]).unwrap();
         let error = begin(&mut sessions, (first.id, 2), vec![], vec![]).unwrap_err();
         assert_eq!(error, ErrorCode::InvalidFetchSessionEpoch);
-        let mut none = std::iter::empty();
-        let by_id = SessionRequest {
-            id: first.id,
-            epoch: 1,
-            by_id: true,
-            wanted: vec![],
-            forgotten: &mut none,
-            random: 0,
-        };
-        assert_eq!(sessions.begin(by_id).unwrap_err(), ErrorCode::FetchSessionTopicIdError);
+        let by_id = SessionRequest { id: first.id, epoch: 1, by_id: true, names: 0, random: 0 };
+        assert_eq!(sessions.begin(&by_id).unwrap_err(), ErrorCode::FetchSessionTopicIdError);
         let (none, _) = begin(&mut sessions, (first.id, -1), vec![], vec![]).unwrap();
         assert_eq!(none, SessionUse::NONE);
         assert_eq!(sessions.len(), 0, "the final epoch closes");
+    }
+
+    #[test]
+    fn c54_a_session_over_the_limit_or_gone_is_not_found() {
+        let mut sessions = FetchSessions::new(1);
+        let (session, _) = begin(&mut sessions, (0, 0), vec![wanted("a", 0, 0)], vec![]).unwrap();
+        let more = (0..=PARTITIONS_PER_DATA_REQUEST_MAX as i32).map(|index| wanted("b", index, 0));
+        let error = begin(&mut sessions, (session.id, 1), more.collect(), vec![]).unwrap_err();
+        assert_eq!(error, ErrorCode::FetchSessionIdNotFound);
+        assert_eq!(sessions.len(), 0);
+        assert_eq!(sessions.end(session.id), Err(ErrorCode::FetchSessionIdNotFound));
+        assert!(sessions.next(session.id, 0).is_none());
     }
 
     #[test]

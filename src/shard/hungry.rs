@@ -1,8 +1,8 @@
 //! Who found no memory, and when they try again.
 //!
-//! Each try validates a whole batch anew, and most fail while a disk is slow:
-//! so one of them tries in each round, and all when that went well. They may
-//! wait for different things (pools, journals), so all also try now and then.
+//! Most tries fail while a disk is slow: so one of them tries in each round,
+//! and all when that went well. They may wait for different things (pools,
+//! journals), so all also try now and then.
 
 use std::collections::VecDeque;
 use std::time::Duration;

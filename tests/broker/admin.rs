@@ -42,6 +42,35 @@ fn metadata(client: &mut Client, names: &[&str], may_create: bool) -> Vec<Metada
     client.ask(12, &request).topics
 }
 
+/// What Kafka 4.4 answers to the same questions.
+#[test]
+fn c103_c106_internal_topics_are_created_by_request_and_the_metadata_log_never() {
+    const LOG: &str = "__cluster_metadata";
+    let broker = Broker::start();
+    let mut client = broker.connect();
+    for validate_only in [true, false] {
+        let topics = vec![topic("x", 1), topic(LOG, 1)];
+        let request = CreateTopicsRequest { topics, validate_only, ..Default::default() };
+        let answer = client.ask(7, &request);
+        let codes: Vec<_> = answer.topics.iter().map(|t| (&*t.name, t.error_code)).collect();
+        assert_eq!(codes, [("x", 0), (LOG, 42)]);
+    }
+    for name in ["__consumer_offsets", "__transaction_state", "__share_group_state"] {
+        assert_eq!(create(&mut client, topic(name, 1)).error_code, 0, "{name}");
+        assert!(metadata(&mut client, &[name], false)[0].is_internal);
+    }
+    let log = metadata(&mut client, &[LOG], true).remove(0);
+    assert_eq!((log.error_code, log.is_internal), (3, false));
+    let more = CreatePartitionsTopic { name: LOG.into(), count: 5, ..Default::default() };
+    let more = CreatePartitionsRequest { topics: vec![more], ..Default::default() };
+    assert_eq!(client.ask(3, &more).results[0].error_code, 3);
+    let named = |name: &str| DeleteTopicState { name: Some(name.into()), topic_id: [0; 16] };
+    let topics = vec![named(LOG), named("__share_group_state")];
+    let answer = client.ask(6, &DeleteTopicsRequest { topics, ..Default::default() });
+    let codes: Vec<_> = answer.responses.iter().map(|t| t.error_code).collect();
+    assert_eq!(codes, [3, 0]);
+}
+
 #[test]
 fn c19_naming_a_topic_creates_it_when_both_sides_want_that() {
     let broker = Broker::start();

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use millstream::model::{ErrorCode, TopicId, error_code};
-use millstream::wire::fetch::Piece;
+use millstream::wire::fetch::{FetchStep, FetchWalk, Piece};
 use millstream::wire::generated::{fetch, produce};
 use millstream::wire::{
     ApiKey, FetchOutcome, FetchResponsePlan, FetchResponseTop, FetchView, Message, ProduceOutcome,
@@ -113,6 +113,30 @@ fn fetch_from_view(view: &FetchView<'_>, generated: &fetch::FetchRequest) -> fet
     request
 }
 
+/// The walk meets what the iterators do, whether it is stopped or not.
+fn check_fetch_walk(view: &FetchView<'_>, frame: &[u8]) {
+    let mut expected = Vec::new();
+    for topic in view.topics() {
+        expected.push(FetchStep::Topic(topic.topic.clone()));
+        expected.extend(topic.partitions().map(FetchStep::Wanted));
+    }
+    let mut forgotten = 0;
+    for topic in view.forgotten() {
+        expected.push(FetchStep::Topic(topic.topic.clone()));
+        expected.extend(topic.partitions().map(FetchStep::Forgotten));
+        forgotten += topic.partitions().count();
+    }
+    assert_eq!(forgotten, view.forgotten_partition_count);
+    assert_eq!(view.walk().collect::<Vec<_>>(), expected);
+    let mut walk = view.walk();
+    for step in expected {
+        // As if the frame was shown again.
+        walk = FetchWalk::resume(frame, walk.place());
+        assert_eq!(walk.next(), Some(step));
+    }
+    assert_eq!(walk.next(), None);
+}
+
 fn check_produce_request(bytes: &[u8], version: i16) {
     let generated = produce::ProduceRequest::decode(Reader::new(bytes), version).unwrap();
     let view = ProduceView::parse(Reader::new(bytes), version).unwrap();
@@ -122,6 +146,7 @@ fn check_produce_request(bytes: &[u8], version: i16) {
 fn check_fetch_request(bytes: &[u8], version: i16) {
     let generated = fetch::FetchRequest::decode(Reader::new(bytes), version).unwrap();
     let view = FetchView::parse(Reader::new(bytes), version).unwrap();
+    check_fetch_walk(&view, bytes);
     assert_eq!(fetch_from_view(&view, &generated), generated);
 }
 
@@ -196,6 +221,8 @@ fn fetch_response(response: &fetch::FetchResponse, version: i16) -> Vec<u8> {
                 records: slice,
             };
             plan.partition(&outcome).unwrap();
+            let state = plan.pause();
+            plan = FetchResponsePlan::resume(&mut scratch, &mut pieces, state);
         }
     }
     let record_bytes = plan.finish(&response.node_endpoints).unwrap();

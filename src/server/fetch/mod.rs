@@ -13,4 +13,4 @@ mod reply;
 mod tests;
 
 pub(super) use pending::PendingFetch;
-pub(super) use pending::start;
+pub(super) use pending::{resume, start};

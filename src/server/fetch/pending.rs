@@ -4,13 +4,16 @@
 use std::rc::Rc;
 use std::time::Duration;
 
+use smallvec::SmallVec;
+
 use crate::base::DeadlineKey;
 use crate::io::Env;
 use crate::log::{ColdRead, ReadOutcome};
-use crate::model::ErrorCode;
 use crate::model::limits::PARTITIONS_PER_DATA_REQUEST_MAX;
+use crate::model::{ErrorCode, TopicId};
 use crate::partition::{Interest, Isolation, Wake};
-use crate::shard::{PendingEvent, Place, Verdict};
+use crate::shard::{Pause, PendingEvent, Place, Resumed, Verdict};
+use crate::wire::fetch::{FetchPlace, FetchStep, FetchWalk};
 use crate::wire::{FetchView, Reader};
 
 use super::super::cold;
@@ -19,9 +22,11 @@ use super::super::pending::Pending;
 use super::super::reply::ReplyTo;
 use super::super::sessions::{SessionRequest, SessionUse, Told, TopicKey, Wanted};
 use super::part::{Part, State, Terms};
+use super::reply::Planning;
 
-/// Partitions that a fetch works on in one go, at most.
-pub(super) const SLICE_PARTITIONS_MAX: usize = 1024;
+/// Partitions that a fetch works on in one go, at most: names, looks at, and so
+/// on.
+pub(super) const SLICE_PARTITIONS_MAX: usize = 4096;
 
 /// Partitions after which it asks whether the shard's slice is over.
 const SLICE_PARTITIONS_MIN: usize = 32;
@@ -42,6 +47,14 @@ struct Look {
 }
 
 enum Phase {
+    /// Reads what the request names; only while its frame is there.
+    Naming {
+        at: FetchPlace,
+        topic: TopicKey,
+    },
+    /// Takes from the session what is to be fetched, from this place of its
+    /// order on.
+    Collecting(u64),
     /// Looks at partition by partition.
     Looking(Look),
     /// Too little is there: registers with the partitions from this one on.
@@ -52,17 +65,20 @@ enum Phase {
     Reading(usize),
     /// Tells the session what the answer says, from this partition on.
     Telling(usize),
+    /// Encodes the heads of a long answer.
+    Planning,
     Ready,
 }
 
 /// Partitions that may still be worked on in this round.
-struct Share {
+#[derive(Default)]
+pub(super) struct Share {
     used: usize,
 }
 
 impl Share {
     /// Whether one more may be.
-    fn take<E: Env>(&mut self, context: &Context<E>) -> bool {
+    pub(super) fn take<E: Env>(&mut self, context: &Context<E>) -> bool {
         let used = self.used;
         self.used += 1;
         used < SLICE_PARTITIONS_MAX
@@ -84,7 +100,14 @@ pub struct PendingFetch {
     phase: Phase,
     /// Bytes that are there, as far as they count.
     total: u64,
-    /// Monotonic time at which the client wants an answer all the same.
+    /// Partitions of the answer, by topics that follow each other.
+    pub(super) groups: SmallVec<[usize; 4]>,
+    /// The partition whose topic is the last of them.
+    last_told: usize,
+    pub(super) planning: Option<Box<Planning>>,
+    /// How long the client wants to wait.
+    wait: Duration,
+    /// Monotonic time at which it wants an answer all the same.
     answer_by: Duration,
     deadline: Option<DeadlineKey>,
     /// It goes on in the next round.
@@ -109,40 +132,166 @@ pub(in crate::server) fn start<E: Env>(
             view.partition_count
         ));
     }
+    if view.forgotten_partition_count > PARTITIONS_PER_DATA_REQUEST_MAX {
+        return Err(format!(
+            "a fetch forgets {} partitions, over the limit of {PARTITIONS_PER_DATA_REQUEST_MAX}",
+            view.forgotten_partition_count
+        ));
+    }
     let mut fetch = Box::new(PendingFetch::new(context, to, &view));
-    fetch.look_again(view.max_wait_ms <= 0);
-    fetch.run(context, place);
-    Ok(Verdict::Overlap(Pending::Fetch(fetch)))
+    let named = fetch.go_on(context, place, view.walk());
+    let fetch = Pending::Fetch(fetch);
+    Ok(if named { Verdict::Overlap(fetch) } else { Verdict::Partly(fetch, Pause::Slice) })
+}
+
+/// Goes on with the partitions that the request names. `frame` is the one that
+/// it came in.
+pub(in crate::server) fn resume<E: Env>(
+    context: &Rc<Context<E>>,
+    place: Place,
+    fetch: &mut PendingFetch,
+    frame: &[u8],
+) -> Resumed {
+    let Phase::Naming { at, .. } = &fetch.phase else { unreachable!("its frame is not done") };
+    let walk = FetchWalk::resume(frame, *at);
+    if fetch.go_on(context, place, walk) { Resumed::Done } else { Resumed::Again(Pause::Slice) }
 }
 
 impl PendingFetch {
     fn new<E: Env>(context: &Rc<Context<E>>, to: ReplyTo, view: &FetchView<'_>) -> Self {
-        let (session, wanted, error) = match begin_session(context, view) {
-            Ok((session, wanted)) => (session, wanted, ErrorCode::None),
-            Err(error) => (SessionUse::NONE, Vec::new(), error),
-        };
         let bytes = |value: i32| usize::try_from(value).unwrap_or(0);
         let max_bytes = bytes(view.max_bytes).min(context.fetch_bytes_max);
-        // More than fits would wait for the deadline each time (checklist 47).
-        let min_bytes = if wanted.is_empty() { 0 } else { bytes(view.min_bytes).min(max_bytes) };
         let wait_ms = u64::try_from(view.max_wait_ms).unwrap_or(0);
-        Self {
+        let mut fetch = Self {
             to,
-            error,
-            session,
+            error: ErrorCode::None,
+            session: SessionUse::NONE,
             terms: Terms {
                 isolation: Isolation::from_wire(view.isolation_level),
                 replica: view.replica_id >= 0,
             },
             max_bytes,
-            min_bytes: min_bytes as u64,
-            parts: wanted.into_iter().map(Part::new).collect(),
-            phase: Phase::Ready,
+            // More than fits would wait for the deadline each time (checklist 47).
+            min_bytes: bytes(view.min_bytes).min(max_bytes) as u64,
+            parts: Vec::new(),
+            phase: Phase::Naming { at: view.walk().place(), topic: TopicKey::Id(TopicId::NONE) },
             total: 0,
+            groups: SmallVec::new(),
+            last_told: 0,
+            planning: None,
+            wait: Duration::from_millis(wait_ms),
             answer_by: context.owner.env().monotonic() + Duration::from_millis(wait_ms),
             deadline: None,
             pauses: false,
+        };
+        let begun = context.sessions.borrow_mut().begin(&SessionRequest {
+            id: view.session_id,
+            epoch: view.session_epoch,
+            by_id: view.version >= crate::wire::topic_ref::TOPIC_ID_FROM,
+            names: view.partition_count,
+            random: context.owner.env().random(),
+        });
+        match begun {
+            Ok(session) => fetch.session = session,
+            Err(error) => fetch.refuse(error),
         }
+        if !fetch.session.incremental {
+            fetch.parts.reserve_exact(view.partition_count);
+        }
+        fetch
+    }
+
+    /// Answers the whole request with an error of its session.
+    fn refuse(&mut self, error: ErrorCode) {
+        self.error = error;
+        self.session = SessionUse::NONE;
+        self.parts = Vec::new();
+        self.look();
+    }
+
+    /// Reads on what the request names, then does what it can; whether it is
+    /// done with its frame.
+    fn go_on<E: Env>(
+        &mut self,
+        context: &Rc<Context<E>>,
+        place: Place,
+        walk: FetchWalk<'_>,
+    ) -> bool {
+        let mut share = Share::default();
+        let named = self.name(context, walk, &mut share);
+        if named {
+            self.run(context, place, share);
+        }
+        named
+    }
+
+    /// Reads names; `false` when the slice is over.
+    fn name<E: Env>(
+        &mut self,
+        context: &Context<E>,
+        mut walk: FetchWalk<'_>,
+        share: &mut Share,
+    ) -> bool {
+        let Phase::Naming { at, topic } = &mut self.phase else { return true };
+        let mut sessions = context.sessions.borrow_mut();
+        let session = self.session;
+        loop {
+            if !share.take(context) {
+                *at = walk.place();
+                return false;
+            }
+            match walk.next() {
+                None => break,
+                Some(FetchStep::Topic(reference)) => *topic = TopicKey::of(&reference),
+                Some(FetchStep::Forgotten(index)) => sessions.forget(session.id, topic, index),
+                Some(FetchStep::Wanted(partition)) => {
+                    let wanted = Wanted { topic: topic.clone(), partition };
+                    if session.id != 0 {
+                        sessions.put(session.id, wanted.clone());
+                    }
+                    if !session.incremental {
+                        self.parts.push(Part::new(wanted));
+                    }
+                }
+            }
+        }
+        let ended = if session.id == 0 { Ok(false) } else { sessions.end(session.id) };
+        drop(sessions);
+        match ended {
+            Err(error) => self.refuse(error),
+            Ok(true) if session.incremental => self.phase = Phase::Collecting(0),
+            Ok(lives) => {
+                if !lives {
+                    self.session = SessionUse::NONE;
+                }
+                self.look();
+            }
+        }
+        true
+    }
+
+    /// Takes partitions from the session; `false` when the slice is over.
+    fn collect<E: Env>(&mut self, context: &Context<E>, share: &mut Share) -> bool {
+        let Phase::Collecting(from) = &mut self.phase else { unreachable!("it collects") };
+        let sessions = context.sessions.borrow();
+        while let Some((at, wanted)) = sessions.next(self.session.id, *from) {
+            if !share.take(context) {
+                return false;
+            }
+            self.parts.push(Part::new(wanted));
+            *from = at + 1;
+        }
+        drop(sessions);
+        self.look();
+        true
+    }
+
+    /// Begins to look for what is there.
+    fn look(&mut self) {
+        if self.parts.is_empty() {
+            self.min_bytes = 0;
+        }
+        self.look_again(self.wait.is_zero());
     }
 
     /// Starts a pass over all partitions; `anyway` answers with too little as
@@ -152,14 +301,15 @@ impl PendingFetch {
     }
 
     /// Works until there is something to wait for, or the slice is over.
-    fn run<E: Env>(&mut self, context: &Rc<Context<E>>, place: Place) {
-        let mut share = Share { used: 0 };
+    fn run<E: Env>(&mut self, context: &Rc<Context<E>>, place: Place, mut share: Share) {
         while !self.pauses {
             let done = match &mut self.phase {
-                Phase::Looking(_) => self.look(context, place, &mut share),
+                Phase::Collecting(_) => self.collect(context, &mut share),
+                Phase::Looking(_) => self.look_on(context, place, &mut share),
                 Phase::Registering(_) => self.register(context, place, &mut share),
                 Phase::Telling(_) => self.tell(context, &mut share),
-                Phase::Waiting | Phase::Reading(_) | Phase::Ready => return,
+                Phase::Planning => self.plan_on(context, &mut share),
+                Phase::Naming { .. } | Phase::Waiting | Phase::Reading(_) | Phase::Ready => return,
             };
             if !done {
                 self.pauses = true;
@@ -169,7 +319,12 @@ impl PendingFetch {
     }
 
     /// Looks at partitions; `false` when the slice is over.
-    fn look<E: Env>(&mut self, context: &Rc<Context<E>>, place: Place, share: &mut Share) -> bool {
+    fn look_on<E: Env>(
+        &mut self,
+        context: &Rc<Context<E>>,
+        place: Place,
+        share: &mut Share,
+    ) -> bool {
         let Phase::Looking(look) = &mut self.phase else { unreachable!("it looks") };
         while let Some(part) = self.parts.get_mut(look.next) {
             if !share.take(context) {
@@ -222,33 +377,55 @@ impl PendingFetch {
         true
     }
 
-    /// Tells the session what the answer will say; `false` when the slice is
-    /// over.
+    /// Tells the session what the answer will say, and counts its topics;
+    /// `false` when the slice is over.
     fn tell<E: Env>(&mut self, context: &Rc<Context<E>>, share: &mut Share) -> bool {
         let Phase::Telling(next) = &mut self.phase else { unreachable!("it tells") };
         if let Some(key) = self.deadline.take() {
             context.owner.mailbox().cancel(key);
         }
         let mut sessions = context.sessions.borrow_mut();
-        while self.session.id != 0
-            && let Some(part) = self.parts.get_mut(*next)
-        {
+        while *next < self.parts.len() {
             if !share.take(context) {
                 return false;
             }
-            let told = Told {
-                high_watermark: part.bounds.map_or(-1, |b| b.high_watermark.0),
-                log_start: part.bounds.map_or(-1, |b| b.log_start.0),
-            };
-            let has_records = matches!(part.state, State::Found(_));
-            let index = part.wanted.partition;
-            let news = sessions.tell(self.session.id, &part.topic, index, told, has_records);
-            let plain = matches!(part.state, State::Empty | State::Found(_));
-            part.silent = self.session.incremental && plain && !news;
+            let part = &mut self.parts[*next];
+            if self.session.id != 0 {
+                let told = Told {
+                    high_watermark: part.bounds.map_or(-1, |b| b.high_watermark.0),
+                    log_start: part.bounds.map_or(-1, |b| b.log_start.0),
+                };
+                let has_records = matches!(part.state, State::Found(_));
+                let index = part.wanted.partition;
+                let news = sessions.tell(self.session.id, &part.topic, index, told, has_records);
+                let plain = matches!(part.state, State::Empty | State::Found(_));
+                part.silent = self.session.incremental && plain && !news;
+            }
+            if !self.parts[*next].silent {
+                match self.groups.last_mut() {
+                    Some(count) if self.parts[self.last_told].topic == self.parts[*next].topic => {
+                        *count += 1;
+                    }
+                    _ => self.groups.push(1),
+                }
+                self.last_told = *next;
+            }
             *next += 1;
         }
-        self.phase = Phase::Ready;
+        let long = self.parts.len() > SLICE_PARTITIONS_MAX;
+        self.phase = if long { Phase::Planning } else { Phase::Ready };
         true
+    }
+
+    /// Encodes heads of a long answer; `false` when the slice is over.
+    fn plan_on<E: Env>(&mut self, context: &Context<E>, share: &mut Share) -> bool {
+        let mut planning = self.planning.take().unwrap_or_default();
+        let done = self.plan(&mut planning, || share.take(context));
+        self.planning = Some(planning);
+        if done {
+            self.phase = Phase::Ready;
+        }
+        done
     }
 
     /// Takes what the pump delivers.
@@ -280,7 +457,7 @@ impl PendingFetch {
                 unreachable!("a fetch waits for data alone")
             }
         }
-        self.run(context, place);
+        self.run(context, place, Share::default());
     }
 
     /// A partition reports. Nothing else is asked, unless that is enough.
@@ -310,10 +487,11 @@ impl PendingFetch {
 
     fn overdue(&mut self) {
         match &mut self.phase {
+            Phase::Naming { .. } | Phase::Collecting(_) => self.wait = Duration::ZERO,
             Phase::Looking(look) => look.anyway = true,
             Phase::Registering(_) | Phase::Waiting => self.look_again(true),
             // The answer is on its way.
-            Phase::Reading(_) | Phase::Telling(_) | Phase::Ready => {}
+            Phase::Reading(_) | Phase::Telling(_) | Phase::Planning | Phase::Ready => {}
         }
     }
 
@@ -365,29 +543,4 @@ impl Look {
         self.found += part.counted;
         self.left = self.left.saturating_sub(bytes);
     }
-}
-
-fn begin_session<E: Env>(
-    context: &Rc<Context<E>>,
-    view: &FetchView<'_>,
-) -> Result<(SessionUse, Vec<Wanted>), ErrorCode> {
-    let wanted = view
-        .topics()
-        .flat_map(|topic| {
-            let key = TopicKey::of(&topic.topic);
-            topic.partitions().map(move |partition| Wanted { topic: key.clone(), partition })
-        })
-        .collect();
-    let mut forgotten = view.forgotten().flat_map(|topic| {
-        let key = TopicKey::of(&topic.topic);
-        topic.partitions().map(move |index| (key.clone(), index)).collect::<Vec<_>>()
-    });
-    context.sessions.borrow_mut().begin(SessionRequest {
-        id: view.session_id,
-        epoch: view.session_epoch,
-        by_id: view.version >= crate::wire::topic_ref::TOPIC_ID_FROM,
-        wanted,
-        forgotten: &mut forgotten,
-        random: context.owner.env().random(),
-    })
 }

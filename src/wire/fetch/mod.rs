@@ -8,5 +8,7 @@
 mod request;
 mod response;
 
-pub use request::{FetchTopicView, FetchView, ForgottenView};
-pub use response::{FetchOutcome, FetchResponsePlan, FetchResponseTop, Piece, RecordsRef};
+pub use request::{FetchPlace, FetchStep, FetchTopicView, FetchView, FetchWalk, ForgottenView};
+pub use response::{
+    FetchOutcome, FetchResponsePlan, FetchResponseTop, Piece, PlanState, RecordsRef,
+};

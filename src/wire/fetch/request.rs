@@ -43,6 +43,8 @@ pub struct FetchView<'a> {
     pub partition_count: usize,
     /// Number of topics to take out of the session.
     pub forgotten_count: usize,
+    /// Number of partitions to take out of the session, of all topics together.
+    pub forgotten_partition_count: usize,
     topics: Reader<'a>,
     forgotten: Reader<'a>,
 }
@@ -79,8 +81,9 @@ impl<'a> FetchView<'a> {
             0
         };
         let forgotten = r.clone();
+        let mut forgotten_partition_count = 0;
         for _ in 0..forgotten_count {
-            ForgottenView::read(r, flexible, version)?;
+            forgotten_partition_count += ForgottenView::read(r, flexible, version)?.count;
         }
         let rack_id = if version >= 11 {
             r.str_lossy(flexible)?.ok_or(null("FetchRequest.rack_id", version))?
@@ -100,6 +103,7 @@ impl<'a> FetchView<'a> {
             topic_count,
             partition_count,
             forgotten_count,
+            forgotten_partition_count,
             topics,
             forgotten,
         };
@@ -145,6 +149,119 @@ impl<'a> FetchView<'a> {
         let (flexible, version) = (ApiKey::Fetch.is_flexible(self.version), self.version);
         (0..self.forgotten_count)
             .map(move |_| ForgottenView::read(&mut reader, flexible, version).expect(CHECKED))
+    }
+}
+
+/// Goes through a checked request once, and can stop anywhere to go on later,
+/// when the same frame is shown again: first the partitions that are wanted,
+/// topic by topic, then those to take out of the session.
+#[derive(Clone, Debug)]
+pub struct FetchWalk<'a> {
+    reader: Reader<'a>,
+    flexible: bool,
+    at: FetchPlace,
+}
+
+/// Where a [`FetchWalk`] stopped.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FetchPlace {
+    version: i16,
+    /// Bytes of the frame before it.
+    position: usize,
+    /// The partitions now are those to take out.
+    forgetting: bool,
+    topics_left: usize,
+    forgotten_left: usize,
+    partitions_left: usize,
+    /// A topic's end has not been read yet.
+    in_topic: bool,
+}
+
+/// A step of a [`FetchWalk`].
+#[derive(Clone, PartialEq, Debug)]
+pub enum FetchStep<'a> {
+    /// The partitions that follow are of this topic.
+    Topic(TopicRef<'a>),
+    /// A partition that is wanted.
+    Wanted(FetchPartition),
+    /// A partition that leaves the session.
+    Forgotten(i32),
+}
+
+impl<'a> FetchView<'a> {
+    /// A walk from the first topic.
+    #[must_use]
+    pub fn walk(&self) -> FetchWalk<'a> {
+        let at = FetchPlace {
+            version: self.version,
+            position: self.topics.position(),
+            forgetting: false,
+            topics_left: self.topic_count,
+            forgotten_left: self.forgotten_count,
+            partitions_left: 0,
+            in_topic: false,
+        };
+        let flexible = ApiKey::Fetch.is_flexible(self.version);
+        FetchWalk { reader: self.topics.clone(), flexible, at }
+    }
+}
+
+impl<'a> FetchWalk<'a> {
+    /// Goes on in `frame`, the bytes that the view's reader was made of. They
+    /// were checked then; others make this panic.
+    #[must_use]
+    pub fn resume(frame: &'a [u8], at: FetchPlace) -> Self {
+        let mut reader = Reader::new(frame);
+        reader.skip(at.position).expect(CHECKED);
+        Self { reader, flexible: ApiKey::Fetch.is_flexible(at.version), at }
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn place(&self) -> FetchPlace {
+        FetchPlace { position: self.reader.position(), ..self.at }
+    }
+
+    fn topic(&mut self) -> Result<TopicRef<'a>, WireError> {
+        let (flexible, version) = (self.flexible, self.at.version);
+        let r = &mut self.reader;
+        let (field, least) = if self.at.forgetting {
+            ("ForgottenTopic.topic", 4)
+        } else {
+            ("FetchTopic.topic", FetchPartition::SIZE_MIN)
+        };
+        let topic = TopicRef::read(r, flexible, version, field)?;
+        self.at.partitions_left = r.array_len(flexible, least)?.unwrap_or_default();
+        self.at.in_topic = true;
+        Ok(topic)
+    }
+}
+
+impl<'a> Iterator for FetchWalk<'a> {
+    type Item = FetchStep<'a>;
+
+    fn next(&mut self) -> Option<FetchStep<'a>> {
+        if let Some(left) = self.at.partitions_left.checked_sub(1) {
+            self.at.partitions_left = left;
+            let (r, version) = (&mut self.reader, self.at.version);
+            return Some(if self.at.forgetting {
+                FetchStep::Forgotten(r.int32().expect(CHECKED))
+            } else {
+                FetchStep::Wanted(FetchPartition::read(r, version).expect(CHECKED))
+            });
+        }
+        if std::mem::take(&mut self.at.in_topic) && self.flexible {
+            self.reader.skip_tagged_fields().expect(CHECKED);
+        }
+        if let Some(left) = self.at.topics_left.checked_sub(1) {
+            self.at.topics_left = left;
+            return Some(FetchStep::Topic(self.topic().expect(CHECKED)));
+        }
+        self.at.forgotten_left = self.at.forgotten_left.checked_sub(1)?;
+        if !std::mem::replace(&mut self.at.forgetting, true) {
+            self.reader.array_len(self.flexible, ForgottenTopic::SIZE_MIN).expect(CHECKED);
+        }
+        Some(FetchStep::Topic(self.topic().expect(CHECKED)))
     }
 }
 

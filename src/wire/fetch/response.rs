@@ -83,6 +83,12 @@ impl FetchOutcome<'_> {
 pub struct FetchResponsePlan<'s> {
     scratch: &'s mut Vec<u8>,
     pieces: &'s mut Vec<Piece>,
+    state: PlanState,
+}
+
+/// How far a [`FetchResponsePlan`] is; a plan may be put aside and gone on with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PlanState {
     planned: usize,
     record_bytes: usize,
     version: i16,
@@ -125,9 +131,7 @@ impl<'s> FetchResponsePlan<'s> {
             return Err(WireError::FieldNotInVersion { field, version });
         }
         writer.array_len(Some(top.topic_count), flexible)?;
-        Ok(Self {
-            scratch,
-            pieces,
+        let state = PlanState {
             planned: 0,
             record_bytes: 0,
             version,
@@ -135,34 +139,51 @@ impl<'s> FetchResponsePlan<'s> {
             topics_left: top.topic_count,
             partitions_left: 0,
             topic_open: false,
-        })
+        };
+        Ok(Self { scratch, pieces, state })
+    }
+
+    /// Puts the plan aside.
+    #[must_use]
+    pub fn pause(self) -> PlanState {
+        self.state
+    }
+
+    /// Goes on with a plan that was put aside, over the same vectors.
+    pub fn resume(scratch: &'s mut Vec<u8>, pieces: &'s mut Vec<Piece>, state: PlanState) -> Self {
+        Self { scratch, pieces, state }
     }
 
     /// Starts a topic with `partition_count` outcomes.
     pub fn topic(&mut self, topic: &TopicRef<'_>, partition_count: usize) -> Result<(), WireError> {
         self.close_topic();
-        assert!(self.topics_left > 0, "more topics than announced");
-        self.topics_left -= 1;
-        self.partitions_left = partition_count;
-        self.topic_open = true;
+        assert!(self.state.topics_left > 0, "more topics than announced");
+        self.state.topics_left -= 1;
+        self.state.partitions_left = partition_count;
+        self.state.topic_open = true;
         let mut writer = Writer::new(self.scratch);
-        topic.write(&mut writer, self.flexible, self.version, "FetchableTopicResponse.topic")?;
-        writer.array_len(Some(partition_count), self.flexible)
+        topic.write(
+            &mut writer,
+            self.state.flexible,
+            self.state.version,
+            "FetchableTopicResponse.topic",
+        )?;
+        writer.array_len(Some(partition_count), self.state.flexible)
     }
 
     fn close_topic(&mut self) {
-        assert_eq!(self.partitions_left, 0, "fewer partitions than announced");
-        if self.topic_open && self.flexible {
+        assert_eq!(self.state.partitions_left, 0, "fewer partitions than announced");
+        if self.state.topic_open && self.state.flexible {
             self.scratch.push(0);
         }
-        self.topic_open = false;
+        self.state.topic_open = false;
     }
 
     /// Plans one partition: its head, its records, its tagged fields.
     pub fn partition(&mut self, outcome: &FetchOutcome<'_>) -> Result<(), WireError> {
-        assert!(self.partitions_left > 0, "more partitions than announced");
-        self.partitions_left -= 1;
-        let (flexible, version) = (self.flexible, self.version);
+        assert!(self.state.partitions_left > 0, "more partitions than announced");
+        self.state.partitions_left -= 1;
+        let (flexible, version) = (self.state.flexible, self.state.version);
         let refuse = |field| Err(WireError::FieldNotInVersion { field, version });
         let mut writer = Writer::new(self.scratch);
         writer.int32(outcome.partition_index);
@@ -186,10 +207,10 @@ impl<'s> FetchResponsePlan<'s> {
         }
         writer.bytes_len(outcome.records.map(|records| records.length), flexible)?;
         if let Some(records) = outcome.records.filter(|records| records.length > 0) {
-            self.pieces.push(Piece::Head(self.planned..self.scratch.len()));
+            self.pieces.push(Piece::Head(self.state.planned..self.scratch.len()));
             self.pieces.push(Piece::Records(records.number));
-            self.planned = self.scratch.len();
-            self.record_bytes += records.length;
+            self.state.planned = self.scratch.len();
+            self.state.record_bytes += records.length;
         }
         if flexible {
             self.partition_tags(outcome)?;
@@ -198,7 +219,7 @@ impl<'s> FetchResponsePlan<'s> {
     }
 
     fn partition_tags(&mut self, outcome: &FetchOutcome<'_>) -> Result<(), WireError> {
-        let version = self.version;
+        let version = self.state.version;
         let diverging =
             outcome.diverging_epoch.as_ref().filter(|epoch| **epoch != EpochEndOffset::default());
         let leader = outcome
@@ -223,18 +244,18 @@ impl<'s> FetchResponsePlan<'s> {
     /// where hinted leaders live (KIP-951): silently dropped below version 16.
     pub fn finish(mut self, node_endpoints: &[NodeEndpoint]) -> Result<usize, WireError> {
         self.close_topic();
-        assert_eq!(self.topics_left, 0, "fewer topics than announced");
-        if self.flexible {
+        assert_eq!(self.state.topics_left, 0, "fewer topics than announced");
+        if self.state.flexible {
             self.endpoints(node_endpoints)?;
         }
-        if self.planned < self.scratch.len() {
-            self.pieces.push(Piece::Head(self.planned..self.scratch.len()));
+        if self.state.planned < self.scratch.len() {
+            self.pieces.push(Piece::Head(self.state.planned..self.scratch.len()));
         }
-        Ok(self.record_bytes)
+        Ok(self.state.record_bytes)
     }
 
     fn endpoints(&mut self, nodes: &[NodeEndpoint]) -> Result<(), WireError> {
-        let version = self.version;
+        let version = self.state.version;
         let mut writer = Writer::new(self.scratch);
         if version < 16 || nodes.is_empty() {
             writer.uvarint(0);
