@@ -192,11 +192,13 @@ impl PendingFetch {
             random: context.owner.env().random(),
         });
         match begun {
-            Ok(session) => fetch.session = session,
             Err(error) => fetch.refuse(error),
-        }
-        if !fetch.session.incremental {
-            fetch.parts.reserve_exact(view.partition_count);
+            Ok(session) => {
+                fetch.session = session;
+                // What an incremental one asks for, the session knows.
+                let named = if session.incremental { 0 } else { view.partition_count };
+                fetch.parts.reserve_exact(named);
+            }
         }
         fetch
     }
