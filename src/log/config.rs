@@ -27,9 +27,11 @@ pub const SMALL_TAIL_BYTES: u64 = 64 * 1024;
 /// Partitions of one round that may bypass the journal: each costs a sync.
 pub const MAX_BYPASS_PER_ROUND: usize = 4;
 
-/// What a reserve of the needed size has beyond the journals and a quarter of
-/// them: large appends under way, the first journal files of the next start,
-/// the checkpoint.
+/// Bytes of a reserve of the needed size for each log: its last block, and one
+/// of each index.
+pub const RESERVE_BYTES_PER_LOG: u64 = 3 * BLOCK;
+/// What such a reserve has in any case: large appends under way, the first
+/// journal files of the next start, the checkpoint.
 pub const RESERVE_FIXED_BYTES: u64 = 32 << 20;
 
 /// Sizes of one journal.
@@ -61,8 +63,8 @@ impl JournalConfig {
 /// Disk space that is kept for the day on which the disk is full.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ReserveSize {
-    /// As large as the journals are, a quarter more for indexes and last blocks, and
-    /// [`RESERVE_FIXED_BYTES`].
+    /// As large as the journals are, a 64th more for index entries,
+    /// [`RESERVE_BYTES_PER_LOG`] for each log and [`RESERVE_FIXED_BYTES`].
     AsNeeded,
     /// So many bytes; 0 for none.
     Fixed(u64),

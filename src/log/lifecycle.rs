@@ -82,6 +82,7 @@ impl<E: Env> Shared<E> {
         });
         let open = FrameHeader::bare(FrameKind::Open, known.log_id, epoch);
         self.queue_patiently(handle, open, &[known.dir_name().as_bytes()]).await?;
+        self.kick_reserve();
         Ok(handle)
     }
 

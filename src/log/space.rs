@@ -12,7 +12,7 @@ use std::rc::Rc;
 
 use futures_lite::future::or;
 
-use super::config::{BLOCK, RESERVE_FIXED_BYTES, ReserveSize};
+use super::config::{BLOCK, RESERVE_BYTES_PER_LOG, RESERVE_FIXED_BYTES, ReserveSize};
 use super::error::{Error, FatalReason, Result, is_no_descriptor};
 use super::set::LogHandle;
 use super::state::{FileOf, Shared, State};
@@ -20,6 +20,8 @@ use crate::io::{Env, File as _, FileSystem as _, OpenMode, Task as _};
 
 /// Start of the names of reserve files; the shard's number follows.
 const PREFIX: &str = "reserve-";
+/// The reserve grows for so many new logs at once.
+const RESERVE_LOGS_STEP: u64 = 1024;
 
 /// What the shard knows of its reserve.
 pub(crate) struct Reserve<F> {
@@ -72,7 +74,9 @@ impl<E: Env> State<E> {
             ReserveSize::Fixed(bytes) => bytes,
             ReserveSize::AsNeeded => {
                 let journals: u64 = self.journals.iter().map(|j| j.total_bytes).sum();
-                (journals + more) / 4 * 5 + RESERVE_FIXED_BYTES
+                let bytes = journals + more;
+                let logs = (self.logs.len() as u64).next_multiple_of(RESERVE_LOGS_STEP);
+                bytes + bytes / 64 + logs * RESERVE_BYTES_PER_LOG + RESERVE_FIXED_BYTES
             }
         };
         bytes.next_multiple_of(BLOCK)
@@ -220,6 +224,11 @@ impl<E: Env> Shared<E> {
             if reserve.impossible || there {
                 return Ok(());
             }
+            if reserve.missing && more > 0 {
+                // What is free is for those who wait for it.
+                let source = std::io::Error::from_raw_os_error(libc::ENOSPC);
+                return Err(Error::NoSpace { path: self.reserve_path(), source });
+            }
         }
         self.claim_reserve().await;
         let made = self.allocate_reserve(wanted).await;
@@ -253,6 +262,10 @@ impl<E: Env> Shared<E> {
                 );
                 self.state.borrow_mut().reserve.impossible = true;
             }
+            // Also after a loss of power the next start finds it.
+            let synced = file.sync_data().await;
+            synced.map_err(|e| Error::fatal(FatalReason::Sync, file.path(), &e))?;
+            self.sync_dir(&self.config.journal_dir()).await?;
         }
         let reserve = &mut self.state.borrow_mut().reserve;
         (reserve.missing, reserve.found) = (false, false);
@@ -264,11 +277,14 @@ impl<E: Env> Shared<E> {
         Ok(())
     }
 
-    /// Starts the task that makes the reserve unless it runs.
+    /// Starts the task that makes the reserve unless it runs or nothing lacks.
     pub(crate) fn kick_reserve(self: &Rc<Self>) {
         {
             let mut state = self.state.borrow_mut();
-            let idle = state.fatal.is_some() || !state.ready;
+            let wanted = state.reserve_wanted(self.config.reserve, 0);
+            let reserve = &state.reserve;
+            let there = reserve.held >= wanted && !reserve.missing && !reserve.found;
+            let idle = state.fatal.is_some() || !state.ready || there && !state.no_space;
             if idle || std::mem::replace(&mut state.reserve.maker_running, true) {
                 return;
             }
@@ -278,12 +294,17 @@ impl<E: Env> Shared<E> {
     }
 
     async fn run_reserve(self: Rc<Self>) {
+        // Those for whom it was given up come first.
+        if self.state.borrow().reserve.missing {
+            self.env.sleep(self.config.no_space_retry).await;
+        }
         loop {
             // A stop needs the space more.
             if self.state.borrow().closing || self.is_poisoned() {
                 break;
             }
             let Err(error) = self.extend_reserve(0).await else { break };
+            self.poison_by(&error);
             {
                 let mut state = self.state.borrow_mut();
                 state.no_space = true;

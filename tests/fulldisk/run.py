@@ -127,7 +127,9 @@ def live(broker: Millstream, mount: Path, seed: int) -> None:
         assert findings.bad() == 0, f"on a full disk: {findings}"
 
         before = acknowledged(writers)
-        AdminClient({"bootstrap.servers": bootstrap, "log_level": 0}).delete_topics(["deleted"])["deleted"].result(30)
+        # The client is kept until it has answered: its end would cancel the request.
+        admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+        admin.delete_topics(["deleted"])["deleted"].result(30)
         wait_until(lambda: acknowledged(writers) > before, 60, "producers to go on after the deletion")
 
         start_full(broker, mount, bulk, writers)

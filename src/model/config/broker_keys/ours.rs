@@ -46,7 +46,7 @@ pub(super) const KEYS: &[Key] = &[
         Some("-1"),
         "Disk space that a shard keeps for the day on which the disk is full, to write what it has \
          accepted and to delete. While it cannot be kept, producers are refused. -1: as large as \
-         the journals are, a quarter more, and 32 MiB. 0: none.",
+         the journals are, 12 KiB for each partition, and 33 MiB and more. 0: none.",
     )
     .range(-1, 1 << 40)
     .enforced(),
