@@ -45,8 +45,8 @@ pub(super) const KEYS: &[Key] = &[
         Kind::Long,
         Some("-1"),
         "Disk space that a shard keeps for the day on which the disk is full, to write what it has \
-         accepted and to delete. While it cannot be kept, producers are refused. -1: as large as \
-         the journals are, 12 KiB for each partition, and 33 MiB and more. 0: none.",
+         accepted and to delete. While it cannot be kept, producers are refused. -1: as much as \
+         emptying the journals may take. 0: none.",
     )
     .range(-1, 1 << 40)
     .enforced(),
