@@ -47,7 +47,12 @@ fn list(path: &Path) -> io::Result<Vec<DirEntry>> {
     let mut entries = Vec::new();
     for entry in fs::read_dir(path)? {
         let entry = entry?;
-        let about = entry.metadata()?;
+        let about = match entry.metadata() {
+            Ok(about) => about,
+            // It went while the directory was read: then it is not in it.
+            Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
+            Err(e) => return Err(e),
+        };
         let name = entry.file_name().into_string().map_err(|name| {
             let text = format!("{}: the name {name:?} is not UTF-8", path.display());
             io::Error::new(io::ErrorKind::InvalidData, text)
