@@ -121,6 +121,9 @@ impl<E: Env> Shared<E> {
         self: &Rc<Self>,
         moves: &[(LogHandle, Offset)],
     ) -> Result<()> {
+        if self.state.borrow().closing {
+            return Err(Error::Gone);
+        }
         let mut ahead = Vec::with_capacity(moves.len());
         for &(handle, to) in moves {
             if let Some(log) = self.state.borrow_mut().log_mut(handle)
@@ -207,7 +210,8 @@ impl<E: Env> Shared<E> {
         let (class, low) = {
             let state = self.state.borrow();
             let log = state.log(handle).ok_or(Error::Gone)?;
-            let low = !state.no_space && log.floor.segment < log.first_kept().0;
+            let may = !state.no_space && !state.closing;
+            let low = may && log.floor.segment < log.first_kept().0;
             (log.class(), low)
         };
         if !low || !self.claim_soon(handle).await? {

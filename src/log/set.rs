@@ -214,7 +214,7 @@ impl<E: Env> LogSet<E> {
 
     /// Raises first readable offsets, none beyond its high watermark. Durable
     /// when it returns, and only then seen by readers: a log start never goes
-    /// back. After an error nothing has been seen.
+    /// back. After an error nothing has been seen; `Gone` once the set closes.
     pub async fn advance_log_starts(&self, moves: &[(LogHandle, Offset)]) -> Result<()> {
         let advanced = self.shared.advance_log_starts(moves).await;
         advanced.inspect_err(|error| self.shared.poison_by(error))

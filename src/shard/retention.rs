@@ -51,7 +51,8 @@ impl<E: Env> Owner<E> {
             return;
         }
         match self.let_go(&moves).await {
-            Ok(0) => {}
+            // Nothing, or the broker stops.
+            Ok(0) | Err(Error::Gone) => {}
             Ok(count) => {
                 tracing::info!("retention: {count} segments of {} partitions", moves.len())
             }

@@ -222,7 +222,16 @@ async fn incarnation(
         sim.faults(NODE, |f| f.clear());
         endings::resumes(&shard).await;
     }
-    if shared.chance(400) { close(&shard, sim).await } else { End::Running }
+    if !shared.chance(400) {
+        return End::Running;
+    }
+    if shared.chance(300) {
+        // A round of retention that the stop overtakes.
+        let (shard, wait) = (shard.clone(), Duration::from_micros(shared.below(200)));
+        env.spawn(async move { retention::enforce(&shard).await }).detach();
+        env.sleep(wait).await;
+    }
+    close(&shard, sim).await
 }
 
 /// Whether a start may end with `error`: it will be tried again.

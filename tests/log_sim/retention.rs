@@ -4,7 +4,7 @@
 use std::rc::Rc;
 
 use millstream::io::Env as _;
-use millstream::log::{LogConfig, LogHandle};
+use millstream::log::{Error, LogConfig, LogHandle};
 use millstream::model::{LogId, Offset};
 use millstream::partition::Effects;
 
@@ -62,15 +62,26 @@ pub(crate) async fn enforce(shard: &Rc<Shard>) {
 
 /// Whether the moves are in force.
 async fn advance(shard: &Rc<Shard>, moves: Vec<(LogId, LogHandle, Offset)>) -> bool {
+    let mut before = Vec::new();
     for (id, _, to) in &moves {
         // From now on a crash may find it so.
         if let Some(log) = shard.shared.model.borrow_mut().logs.get_mut(id) {
+            before.push((*id, log.start.1));
             log.start.1 = log.start.1.max(to.0);
         }
         shard.shared.tell(|| format!("log start of {id} to {to}"));
     }
     let asked: Vec<_> = moves.iter().map(|(_, handle, to)| (*handle, *to)).collect();
     let done = shard.set.advance_log_starts(&asked).await;
+    if matches!(done, Err(Error::Gone)) {
+        // It came too late for a set that closes, and has done nothing.
+        for (id, was) in before {
+            if let Some(log) = shard.shared.model.borrow_mut().logs.get_mut(&id) {
+                log.start.1 = was;
+            }
+        }
+        return false;
+    }
     if !shard.check(done) {
         return false;
     }
