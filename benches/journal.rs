@@ -124,7 +124,9 @@ fn appends(c: &mut Criterion) {
                         for _ in 0..rounds {
                             append(&runtime, &set, handle, &batch, producers).await;
                         }
-                        start.elapsed()
+                        let elapsed = start.elapsed();
+                        set.close().await.unwrap();
+                        elapsed
                     })
                 });
             });
@@ -162,7 +164,9 @@ fn reads(c: &mut Criterion) {
                         assert!(!bytes.is_empty());
                         at = if at + 200 > first + 900 { first } else { at + 64 };
                     }
-                    start.elapsed()
+                    let elapsed = start.elapsed();
+                    set.close().await.unwrap();
+                    elapsed
                 })
             });
         });

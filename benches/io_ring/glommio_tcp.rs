@@ -64,9 +64,10 @@ async fn serve(mut stream: TcpStream) {
     // It ends when the client hangs up, with or without an error.
     while let Ok(len @ 1..) = stream.read(&mut buffer).await {
         conn.take(&buffer[..len]);
-        if stream.write_all(&conn.outbox).await.is_err() {
+        // Not used again, as what the ring sends is not.
+        let outbox = std::mem::take(&mut conn.outbox);
+        if stream.write_all(&outbox).await.is_err() {
             return;
         }
-        conn.outbox.clear();
     }
 }
