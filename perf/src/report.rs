@@ -196,7 +196,7 @@ mod tests {
         assert_eq!(
             report.json(),
             "{\"requests\":1000,\"records\":5000,\"bytes\":2000000,\"seconds\":2,\
-             \"server_cpu_s\":1,\"load_cpu_s\":0.5,\"p50_us\":500.223,\"p99_us\":991.231,\
+             \"server_cpu_s\":1,\"load_cpu_s\":0.5,\"p50_us\":501.247,\"p99_us\":991.231,\
              \"p999_us\":1000.447,\"checked\":\"nothing\"}"
         );
         let earlier = Cpu { server: Some(Duration::from_millis(400)), load: Duration::ZERO };
