@@ -238,7 +238,12 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
     fn want_more(&mut self, id: ConnId) {
         self.resume(id);
         let short = self.ring.buffers_short();
-        let worth = if short { 1 } else { self.limits.direct_receive_min_bytes };
+        self.receive_gathered(id, if short { 1 } else { self.limits.direct_receive_min_bytes });
+    }
+
+    /// Has the frame under way received into its own memory, when at least
+    /// `worth` bytes can be.
+    fn receive_gathered(&mut self, id: ConnId, worth: usize) {
         let Some(connection) = self.connection(id) else { return };
         if connection.ended || connection.filling.is_some() {
             return;
@@ -274,6 +279,8 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
                     }
                 }
             }
+            // It may hold the memory that those wait for who hold the buffers.
+            Event::NoBuffer { conn } => self.receive_gathered(conn, 1),
             Event::Filled { conn, chunk, .. } => self.on_filled(conn, chunk),
             Event::ReceiveEnded { conn, cause } => {
                 if let EndCause::Error(error) = cause {

@@ -65,6 +65,44 @@ fn blocked_connections_go_on_when_there_is_no_memory_either() {
     blocked_behind(50_000, 1 << 20, 256 << 10);
 }
 
+/// Those whose frames hold all memory need no buffer to go on, even while those
+/// who wait for that memory hold all buffers.
+#[test]
+fn frames_that_hold_the_memory_end_while_others_hold_the_buffers() {
+    const FRAME: usize = 300_000;
+    // Eight frames begin with 128 KiB each.
+    let shard = Shard::start_with(Limits::default(), 1 << 20, 512 << 10);
+    let body = [&b"e"[..], &vec![5; FRAME]].concat();
+    let whole = frame(&body);
+    let begin = |len: usize| {
+        let mut stream = connect(&shard);
+        stream.write_all(&whole[..len]).unwrap();
+        stream
+    };
+    let mut growing: Vec<_> = (0..8).map(|_| begin(80_000)).collect();
+    while shard.pools.receive.used() < shard.receive_idle + (1 << 20) {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let waiting: Vec<_> = (0..250).map(|_| begin(100_000)).collect();
+    // What the ring does with them cannot be seen from outside.
+    std::thread::sleep(Duration::from_millis(300));
+    growing.iter_mut().for_each(|stream| stream.write_all(&whole[80_000..]).unwrap());
+    for stream in &mut growing {
+        assert!(read_frame(stream) == body);
+    }
+    std::thread::scope(|scope| {
+        for mut stream in waiting {
+            let (whole, body) = (&whole, &body);
+            scope.spawn(move || {
+                stream.write_all(&whole[100_000..]).unwrap();
+                assert!(read_frame(&mut stream) == *body);
+            });
+        }
+    });
+    assert_eq!(shard.pools.receive.used(), shard.receive_idle);
+    shard.stop();
+}
+
 #[test]
 fn no_more_connections_than_allowed_are_accepted_and_others_wait() {
     let shard = Shard::start(Limits { connections_max: 10, ..Limits::default() });

@@ -319,6 +319,7 @@ impl State {
         conn.starved = true;
         self.starved.push_back(id);
         self.buffers.awaited.set(true);
+        self.events.push_back(Event::NoBuffer { conn: id });
     }
 
     /// Books the buffers that came back, and arms who waited for them: first

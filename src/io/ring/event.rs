@@ -172,6 +172,12 @@ pub enum Event {
         /// The bytes, never empty.
         data: ReceivedBuf,
     },
+    /// A receive found no provided buffer; it is made again when one comes back.
+    /// A `receive_into` needs none.
+    NoBuffer {
+        /// The connection.
+        conn: ConnId,
+    },
     /// A `receive_into` is over. What comes in `Received` afterwards lies
     /// behind these bytes.
     Filled {
