@@ -31,9 +31,10 @@ pub enum Progress {
 }
 
 /// Memory of frames under way: a pool that grows frames as they arrive, and a
-/// reserve from which a frame that finds no more there gets all it lacks. So
-/// frames that hold the pool together do not wait for each other for ever:
-/// whatever has the reserve ends, and gives back what it had of the pool.
+/// reserve from which a frame that finds none or no more there gets all it
+/// lacks. So connections that hold the pool together, by frames or by bytes kept
+/// for later, do not wait for each other for ever: whatever has the reserve
+/// ends, and gives back what it had of the pool.
 #[derive(Clone, Debug)]
 pub struct FrameMemory {
     /// For all frames.
@@ -192,7 +193,9 @@ impl<B: Deref<Target = [u8]>> Input<B> {
                 self.whole = Some(Whole::InPlace(self.used, want));
                 continue;
             }
-            let Some(chunk) = memory.pool.take(want.min(GATHER_FIRST_MAX)) else {
+            let first = memory.pool.take(want.min(GATHER_FIRST_MAX));
+            // The pool may be full of what was kept for those who wait for it.
+            let Some(chunk) = first.or_else(|| memory.reserve.take(want)) else {
                 return Ok(Progress::NoMemory);
             };
             self.gather = Some(Gather { chunk, want });
@@ -414,6 +417,29 @@ mod tests {
         assert_eq!(input.advance(&memory), Ok(Progress::Starving));
         input.push(framed(10, 1)[8..].to_vec());
         assert_eq!(input.advance(&memory), Ok(Progress::Frame));
+    }
+
+    #[test]
+    fn bytes_kept_for_later_that_hold_the_pool_end_through_the_reserve() {
+        let memory = FrameMemory {
+            pool: Pool::new("receive", 512 << 10).unwrap(),
+            reserve: Pool::new("reserve", 300 << 10).unwrap(),
+        };
+        let frame = framed(300 << 10, 5);
+        let mut inputs: Vec<_> = (0..4).map(|_| Input::new(1 << 20)).collect();
+        for input in &mut inputs {
+            input.push(frame[..128 << 10].to_vec());
+            assert!(input.give_back(&memory));
+        }
+        assert!(memory.pool.take(4096).is_none(), "all of it is theirs");
+        for input in &mut inputs {
+            assert_eq!(input.advance(&memory), Ok(Progress::Starving), "nobody can go on");
+            input.push(frame[128 << 10..].to_vec());
+            assert_eq!(input.advance(&memory), Ok(Progress::Frame));
+            assert!(*input.frame() == frame[4..]);
+            input.consume();
+        }
+        assert_eq!((memory.pool.used(), memory.reserve.used()), (0, 0));
     }
 
     #[test]
