@@ -70,7 +70,7 @@ fn blocked_connections_go_on_when_there_is_no_memory_either() {
 #[test]
 fn frames_that_hold_the_memory_end_while_others_hold_the_buffers() {
     const FRAME: usize = 300_000;
-    // Eight frames begin with 128 KiB each.
+    // Eight frames begin with 128 KiB each, and one in the reserve.
     let shard = Shard::start_with(Limits::default(), 1 << 20, 512 << 10);
     let body = [&b"e"[..], &vec![5; FRAME]].concat();
     let whole = frame(&body);
@@ -79,22 +79,19 @@ fn frames_that_hold_the_memory_end_while_others_hold_the_buffers() {
         stream.write_all(&whole[..len]).unwrap();
         stream
     };
-    let mut growing: Vec<_> = (0..8).map(|_| begin(80_000)).collect();
-    while shard.pools.receive.used() < shard.receive_idle + (1 << 20) {
+    let growing: Vec<_> = (0..9).map(|_| begin(80_000)).collect();
+    while shard.pools.frames.used() == 0 {
         std::thread::sleep(Duration::from_millis(1));
     }
     let waiting: Vec<_> = (0..250).map(|_| begin(100_000)).collect();
     // What the ring does with them cannot be seen from outside.
     std::thread::sleep(Duration::from_millis(300));
-    growing.iter_mut().for_each(|stream| stream.write_all(&whole[80_000..]).unwrap());
-    for stream in &mut growing {
-        assert!(read_frame(stream) == body);
-    }
     std::thread::scope(|scope| {
-        for mut stream in waiting {
+        let all = growing.into_iter().map(|s| (s, 80_000));
+        for (mut stream, sent) in all.chain(waiting.into_iter().map(|s| (s, 100_000))) {
             let (whole, body) = (&whole, &body);
             scope.spawn(move || {
-                stream.write_all(&whole[100_000..]).unwrap();
+                stream.write_all(&whole[sent..]).unwrap();
                 assert!(read_frame(&mut stream) == *body);
             });
         }

@@ -174,6 +174,8 @@ impl RoundEnd for NoLogs {
 
 pub(crate) struct Pools {
     pub(crate) receive: Pool,
+    /// The reserve of frames.
+    pub(crate) frames: Pool,
     pub(crate) send: Pool,
 }
 
@@ -195,6 +197,7 @@ impl Shard {
     /// With this memory for frames beside the ring's, and this reserve.
     pub(crate) fn start_with(limits: Limits, frames: usize, reserve: usize) -> Self {
         let receive = Pool::new("receive", RingConfig::default().pool_bytes() + frames).unwrap();
+        let frames = Pool::new("frames", reserve).unwrap();
         let send = Pool::new("send", 4 << 20).unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -206,7 +209,8 @@ impl Shard {
             ring: RingConfig::default(),
             receive_pool: receive.clone(),
         };
-        let (on_shard, receive_pool, send_pool) = (log.clone(), receive.clone(), send.clone());
+        let (on_shard, send_pool) = (log.clone(), send.clone());
+        let (receive_pool, reserve) = (receive.clone(), frames.clone());
         let thread = launch(config, move |runtime| async move {
             let (stop, stopper) = stop_pair(runtime.ring()).unwrap();
             let mailbox = Mailbox::new(runtime.ring().bell());
@@ -225,10 +229,7 @@ impl Shard {
                 round_end,
                 mailbox,
                 limits,
-                frame_memory: FrameMemory {
-                    pool: receive_pool,
-                    reserve: Pool::new("frames", reserve).unwrap(),
-                },
+                frame_memory: FrameMemory { pool: receive_pool, reserve },
                 send_pool,
                 stop,
             });
@@ -236,7 +237,7 @@ impl Shard {
         })
         .unwrap();
         let (stopper, receive_idle) = started.recv().unwrap();
-        Self { address, log, pools: Pools { receive, send }, receive_idle, stopper, thread }
+        Self { address, log, pools: Pools { receive, frames, send }, receive_idle, stopper, thread }
     }
 
     /// Stops the shard; how long that took.
