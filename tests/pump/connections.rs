@@ -70,7 +70,9 @@ fn blocked_connections_go_on_when_there_is_no_memory_either() {
 #[test]
 fn frames_that_hold_the_memory_end_while_others_hold_the_buffers() {
     const FRAME: usize = 300_000;
-    // Eight frames begin with 128 KiB each, and one in the reserve.
+    const NEARLY: usize = FRAME - 10_000;
+    // Eight frames begin with 128 KiB each, and one in the reserve, which lacks
+    // too little to be received into it before buffers are short.
     let shard = Shard::start_with(Limits::default(), 1 << 20, 512 << 10);
     let body = [&b"e"[..], &vec![5; FRAME]].concat();
     let whole = frame(&body);
@@ -79,16 +81,17 @@ fn frames_that_hold_the_memory_end_while_others_hold_the_buffers() {
         stream.write_all(&whole[..len]).unwrap();
         stream
     };
-    let growing: Vec<_> = (0..9).map(|_| begin(80_000)).collect();
+    let growing: Vec<_> = [[80_000; 8].as_slice(), &[NEARLY]].concat();
+    let growing: Vec<_> = growing.into_iter().map(|len| (begin(len), len)).collect();
     while shard.pools.frames.used() == 0 {
         std::thread::sleep(Duration::from_millis(1));
     }
-    let waiting: Vec<_> = (0..250).map(|_| begin(100_000)).collect();
-    // What the ring does with them cannot be seen from outside.
+    // What the ring does cannot be seen from outside.
+    std::thread::sleep(Duration::from_millis(100));
+    let waiting: Vec<_> = (0..250).map(|_| (begin(100_000), 100_000)).collect();
     std::thread::sleep(Duration::from_millis(300));
     std::thread::scope(|scope| {
-        let all = growing.into_iter().map(|s| (s, 80_000));
-        for (mut stream, sent) in all.chain(waiting.into_iter().map(|s| (s, 100_000))) {
+        for (mut stream, sent) in growing.into_iter().chain(waiting) {
             let (whole, body) = (&whole, &body);
             scope.spawn(move || {
                 stream.write_all(&whole[sent..]).unwrap();
