@@ -189,7 +189,9 @@ def check(bootstrap: str, topic: str, partitions: int, writers: list[Writer]) ->
 
     A record that was not acknowledged may be there or not, but only once and in order.
     """
-    findings = Findings(acknowledged=sum(len(writer.acks) for writer in writers))
+    # Writers may go on meanwhile.
+    acks = {writer.name: writer.acks.copy() for writer in writers}
+    findings = Findings(acknowledged=sum(map(len, acks.values())))
     newest: dict[tuple[str, int], int] = defaultdict(lambda: -1)
     seen: dict[tuple[str, int], int] = {}
     by_name = {writer.name: writer for writer in writers}
@@ -210,7 +212,7 @@ def check(bootstrap: str, topic: str, partitions: int, writers: list[Writer]) ->
         newest[key] = max(number, newest[key])
         seen[name, number] = message.offset()
     for writer in writers:
-        for number, offset in writer.acks.items():
+        for number, offset in acks[writer.name].items():
             at = seen.get((writer.name, number))
             if at is None:
                 findings.lost.append(f"partition {writer.sent[number]}: {writer.name} {number}, offset {offset}")
