@@ -38,7 +38,7 @@ async fn recover(
 }
 
 fn used(sim: &Sim) -> u64 {
-    sim.files(NODE).iter().map(|(_, bytes)| bytes.len() as u64).sum()
+    sim.files(NODE).iter().map(|(_, bytes)| (bytes.len() as u64).next_multiple_of(4096)).sum()
 }
 
 /// Leaves so many bytes of the disk free.
