@@ -64,7 +64,12 @@ impl<E: Env> Shared<E> {
                 Err(error @ (Error::NoSpace { .. } | Error::Io { .. })) => {
                     tracing::warn!(%error, "write-behind waits");
                     self.wait_for_space(&error).await;
-                    self.state.borrow_mut().queue_behind(handle, evict);
+                    let mut state = self.state.borrow_mut();
+                    match state.log(handle) {
+                        Some(_) => state.queue_behind(handle, evict),
+                        // Deleted meanwhile.
+                        None => state.space_found(),
+                    }
                 }
                 Err(error) => self.poison_by(&error),
             }
@@ -112,7 +117,11 @@ impl<E: Env> Shared<E> {
                 (!std::mem::replace(&mut log.segment_busy, true)).then_some(true)
             })
             .await;
-        if claimed { self.write_behind_and_release(handle, evict).await } else { self.check() }
+        if claimed {
+            return self.write_behind_and_release(handle, evict).await;
+        }
+        self.check()?;
+        self.state.borrow().log(handle).map(|_| ()).ok_or(Error::Gone)
     }
 
     /// Writes behind what may be written behind; with `evict` also the partial

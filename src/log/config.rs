@@ -30,9 +30,10 @@ pub const MAX_BYPASS_PER_ROUND: usize = 4;
 /// Bytes of a reserve of the needed size for each log: its last block, and one
 /// of each index.
 pub const RESERVE_BYTES_PER_LOG: u64 = 3 * BLOCK;
-/// What such a reserve has in any case: large appends under way, the first
-/// journal files of the next start, the checkpoint.
-pub const RESERVE_FIXED_BYTES: u64 = 32 << 20;
+/// What such a reserve has in any case: large appends under way, a small
+/// journal file for groups that were accepted and find none, the first journal
+/// files of the next start, the checkpoint.
+pub const RESERVE_FIXED_BYTES: u64 = 40 << 20;
 
 /// Sizes of one journal.
 #[derive(Clone, Copy, Debug)]

@@ -13,7 +13,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use super::checkpoint::{self, Checkpoint, Floor, LogEntry};
-use super::config::{DurabilityClass, SMALL_TAIL_BYTES};
+use super::config::{BLOCK, DurabilityClass, SMALL_TAIL_BYTES};
 use super::error::{Error, FatalReason, Result};
 use super::journal::files::{self, NewFile};
 use super::segment::tail::block_of;
@@ -62,12 +62,17 @@ impl<E: Env> Shared<E> {
     }
 
     async fn run_keeper(self: Rc<Self>, duty: Duty) {
+        let mut waited = false;
         loop {
             let class = {
                 let mut state = self.state.borrow_mut();
                 let due = if state.fatal.is_some() { None } else { state.due(duty) };
                 if due.is_none() {
                     *state.running(duty) = false;
+                    if waited {
+                        // What it waited for is not needed any more.
+                        state.space_found();
+                    }
                 }
                 due
             };
@@ -79,7 +84,9 @@ impl<E: Env> Shared<E> {
                 Duty::Make => self.make_file(class).await,
                 Duty::Reclaim => self.reclaim(class).await,
             };
-            match result.map_err(|error| error.or_fatal(FatalReason::SegmentWrite)) {
+            let result = result.map_err(|error| error.or_fatal(FatalReason::SegmentWrite));
+            waited = result.is_err();
+            match result {
                 Ok(()) => self.state.borrow_mut().space_found(),
                 Err(Error::NoMemory(_) | Error::Gone) => self.env.sleep(RETRY).await,
                 Err(error @ Error::Fatal { .. }) => self.poison_by(&error),
@@ -94,12 +101,25 @@ impl<E: Env> Shared<E> {
         }
     }
 
-    /// Makes a file of the ordinary size, and room for what it will hold.
+    /// Makes a file of the ordinary size, and room for what it will hold. Once
+    /// the reserve was given up, only a group that waits for a file gets one, a
+    /// small one: it was accepted, and reclaim waits for it.
     async fn make_file(&self, class: DurabilityClass) -> Result<()> {
-        let bytes = self.config.journal(class).file_bytes;
-        self.extend_reserve(bytes).await?;
+        let config = self.config.journal(class);
+        let waits = {
+            let state = self.state.borrow();
+            let waits = state.journals[class.index()].stalled_bytes();
+            waits.filter(|_| state.reserve.was_given_up())
+        };
+        let bytes = match waits {
+            Some(group) => config.first_file_bytes.max(group + BLOCK),
+            None => {
+                self.extend_reserve(config.file_bytes).await?;
+                config.file_bytes
+            }
+        };
         self.make_file_of(class, bytes).await?;
-        self.state.borrow_mut().journals[class.index()].cramped = false;
+        self.state.borrow_mut().journals[class.index()].cramped = waits.is_some();
         Ok(())
     }
 

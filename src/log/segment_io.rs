@@ -267,7 +267,8 @@ impl<E: Env> Shared<E> {
 
     /// Lets the active segment's file have blocks beyond `to` before they are
     /// written: a direct write that makes its file longer blocks a worker of
-    /// the ring until it is done.
+    /// the ring until it is done. While space is short, blocks are for what
+    /// was accepted: nothing ahead then.
     async fn allocate_ahead(
         &self,
         handle: LogHandle,
@@ -279,20 +280,22 @@ impl<E: Env> Shared<E> {
             let state = self.state.borrow();
             let log = state.log(handle).ok_or(Error::Gone)?;
             let segment = log.active();
-            if segment.base != base || to <= segment.allocated {
+            if segment.base != base || to <= segment.allocated || state.no_space {
                 return Ok(());
             }
             // As much again as there is, so that small logs stay small.
             let want = to + to.min(AHEAD_MAX);
             let want = want.min(log.known.config.segment_bytes.max(to));
-            (segment.allocated.max(segment.written), want.next_multiple_of(BLOCK))
+            (segment.blocks_in_file(), want.next_multiple_of(BLOCK))
         };
+        // Without: the write itself says whether there is room.
+        if want <= have || !self.seems_free(want - have).await {
+            return Ok(());
+        }
         let allocated = match file.allocate(have..want).await {
             Ok(()) => want,
-            // Without: the write itself says whether there is room.
-            Err(e) if is_no_space(&e) || e.kind() == std::io::ErrorKind::Unsupported => {
-                to.next_multiple_of(BLOCK)
-            }
+            Err(e) if is_no_space(&e) => return self.give_back(file, have).await,
+            Err(e) if e.kind() == std::io::ErrorKind::Unsupported => to.next_multiple_of(BLOCK),
             Err(e) => return Err(Error::fatal(FatalReason::SegmentWrite, file.path(), &e)),
         };
         let mut state = self.state.borrow_mut();

@@ -54,6 +54,13 @@ impl<F> Default for Reserve<F> {
     }
 }
 
+impl<F> Reserve<F> {
+    /// It was given up or could not be made, and is not there yet.
+    pub(super) fn was_given_up(&self) -> bool {
+        self.missing
+    }
+}
+
 /// Whether it is the disk that is full, not the table of descriptors.
 fn is_disk_full(error: &Error) -> bool {
     matches!(error, Error::NoSpace { source, .. } if !is_no_descriptor(source))
@@ -181,6 +188,21 @@ impl<E: Env> Shared<E> {
         self.signal.wait(|| done.take()).await
     }
 
+    /// Whether so many bytes of the disk are free, as far as it says.
+    pub(crate) async fn seems_free(&self, bytes: u64) -> bool {
+        let space = self.env.fs().space(&self.config.data_dir).await;
+        space.is_ok_and(|space| space.usable >= bytes)
+    }
+
+    /// After an allocation that failed: what was had of it is missing elsewhere,
+    /// and freed blocks can be had only when the change is on disk.
+    pub(crate) async fn give_back(&self, file: &FileOf<E>, len: u64) -> Result<()> {
+        let cut = file.set_len(len).await;
+        cut.map_err(|e| Error::io(file.path(), e))?;
+        let synced = file.sync_data().await;
+        synced.map_err(|e| Error::fatal(FatalReason::Sync, file.path(), &e))
+    }
+
     async fn free_reserve(&self, cause: &str) -> bool {
         let held = self.state.borrow().reserve.held;
         if held == 0 {
@@ -248,11 +270,14 @@ impl<E: Env> Shared<E> {
         }
         if wanted > 0 && (held < wanted || found) {
             let file = self.reserve_file().await?;
+            // A try that fails takes all there is from others, for a moment.
+            if !found && !self.seems_free(wanted - held).await {
+                let source = std::io::Error::from_raw_os_error(libc::ENOSPC);
+                return Err(Error::NoSpace { path: file.path().clone(), source });
+            }
             if let Err(source) = file.allocate(0..wanted).await {
                 let error = Error::io(file.path(), source);
-                // What was had of it is missing elsewhere.
-                let cut = file.set_len(held.min(wanted)).await;
-                cut.map_err(|e| Error::io(file.path(), e))?;
+                self.give_back(&file, held.min(wanted)).await?;
                 if matches!(error, Error::NoSpace { .. }) {
                     return Err(error);
                 }

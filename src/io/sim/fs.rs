@@ -131,13 +131,21 @@ impl SimFs {
     }
 }
 
+/// How long the file can become, up to `end`: a disk gives space in blocks.
+fn room_up_to(node: &Node, ino: Ino, end: u64) -> u64 {
+    let Some(capacity) = node.faults.capacity else { return end };
+    let has = node.disk.len(ino).next_multiple_of(PAGE as u64);
+    if end <= has {
+        return end;
+    }
+    let free = capacity.saturating_sub(node.disk.used());
+    end.min(has + free / PAGE as u64 * PAGE as u64)
+}
+
 /// Room for `end` bytes in this file, or ENOSPC.
 fn check_room(node: &Node, ino: Ino, end: u64) -> io::Result<()> {
-    let more = end.saturating_sub(node.disk.len(ino));
-    match node.faults.capacity {
-        Some(capacity) if more > 0 && node.disk.used() + more > capacity => {
-            Err(errno(libc::ENOSPC))
-        }
+    match room_up_to(node, ino, end) {
+        room if room < end => Err(errno(libc::ENOSPC)),
         _ => Ok(()),
     }
 }
@@ -457,10 +465,11 @@ impl File for SimFile {
     fn allocate(&self, range: Range<u64>) -> impl Future<Output = io::Result<()>> + 'static {
         let len = range.end;
         self.len_op("allocate", len, move |node, ino| {
-            check_room(node, ino, len)?;
-            let len = node.disk.len(ino).max(len);
-            node.disk.set_len(ino, len);
-            Ok(())
+            // As on ext4: without room for all it keeps what it got.
+            let room = room_up_to(node, ino, len);
+            let grown = node.disk.len(ino).max(room);
+            node.disk.set_len(ino, grown);
+            if room < len { Err(errno(libc::ENOSPC)) } else { Ok(()) }
         })
     }
 }

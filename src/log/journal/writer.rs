@@ -257,21 +257,23 @@ impl<F: Clone> Journal<F> {
         self.close_open();
     }
 
+    /// Bytes of the group that is written next.
+    fn next_len(&self) -> Option<u64> {
+        let open = self.open.as_ref().filter(|p| !p.builder.is_empty());
+        self.queue.front().or(open).map(|p| p.builder.padded_len() as u64)
+    }
+
+    /// Bytes of the group that waits for a file.
+    pub(crate) fn stalled_bytes(&self) -> Option<u64> {
+        self.next_len().filter(|_| self.stalled)
+    }
+
     /// The next group to write, when one may start now.
     pub(crate) fn next_write(&mut self) -> Option<Write<F>> {
         if self.in_flight.len() >= self.config.in_flight {
             return None;
         }
-        let len = match self.queue.front() {
-            Some(pending) => pending.builder.padded_len(),
-            None => {
-                let open = self.open.as_ref()?;
-                if open.builder.is_empty() {
-                    return None;
-                }
-                open.builder.padded_len()
-            }
-        } as u64;
+        let len = self.next_len()?;
         if self.active.as_ref().is_none_or(|f| f.room() < len) && !self.switch(len) {
             self.stalled = true;
             return None;
@@ -306,10 +308,9 @@ impl<F: Clone> Journal<F> {
     }
 
     fn switch(&mut self, len: u64) -> bool {
-        if self.ready.front().is_none_or(|f| f.room() < len) {
-            return false;
-        }
-        let next = self.ready.pop_front();
+        // A small one may be too small.
+        let Some(at) = self.ready.iter().position(|f| f.room() >= len) else { return false };
+        let next = self.ready.remove(at);
         if let Some(old) = std::mem::replace(&mut self.active, next) {
             self.full.push_back(old);
         }
@@ -363,7 +364,9 @@ impl<F: Clone> Journal<F> {
     /// holds may be what reclaim waits for. Appends alone never get so far.
     pub(crate) fn wants_file(&self) -> bool {
         let used = self.active.as_ref().is_none_or(|f| f.pos > BLOCK);
-        self.ready.is_empty() && (self.stalled || used && self.is_below_cap())
+        let len = self.next_len().unwrap_or(0);
+        self.stalled && !self.ready.iter().any(|f| f.room() >= len)
+            || self.ready.is_empty() && used && self.is_below_cap()
     }
 
     /// Whether a freed file is one more than the cap allows.

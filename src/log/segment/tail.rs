@@ -335,6 +335,13 @@ impl OpenSegment {
         self.written = to;
     }
 
+    /// Where the blocks end that its file has and must keep: beyond `written`
+    /// there may be a partial one whose bytes are nowhere else.
+    pub(crate) fn blocks_in_file(&self) -> u64 {
+        let bytes = self.written.max(self.head).max(self.partial);
+        bytes.next_multiple_of(BLOCK).max(self.allocated)
+    }
+
     /// Drops the oldest chunk if the file holds all of it; says how many bytes
     /// came free.
     pub(crate) fn drop_oldest(&mut self) -> usize {

@@ -38,7 +38,7 @@ async fn recover(
 }
 
 fn used(sim: &Sim) -> u64 {
-    sim.files(NODE).iter().map(|(_, bytes)| bytes.len() as u64).sum()
+    sim.files(NODE).iter().map(|(_, bytes)| (bytes.len() as u64).next_multiple_of(4096)).sum()
 }
 
 /// Leaves so many bytes of the disk free.
@@ -155,6 +155,37 @@ fn a_journal_goes_on_with_the_files_it_has() {
         until_durable(&env, &set, log).await;
         assert_eq!(journals(&sim, "disk"), 2, "1,200 groups are more than two files of 1 MiB");
         assert!(set.has_space());
+    });
+}
+
+/// Where there is room for what was accepted but not for blocks ahead, none are
+/// taken, and nothing is refused; where there is room, they come again.
+#[test]
+fn blocks_ahead_take_no_space_from_others() {
+    let sim = Sim::new(6);
+    let env = sim.env();
+    sim.run_until(async {
+        let (set, found) = recover(&env, with_reserve(0), DurabilityClass::Os).await;
+        let log = found[0].handle;
+        set.set_config(log, LogConfig { segment_bytes: 1 << 20, ..LogConfig::default() });
+        let path = "/data/events-3/00000000000000000000.log";
+        let bytes = batch(&[(1, 3_800)], Compression::None);
+        append(&env, &set, log, &bytes).await;
+        until(&env, || journals(&sim, "os") >= 2).await;
+        env.sleep(Duration::from_millis(50)).await;
+        leave(&sim, 50 << 10);
+        for _ in 0..10 {
+            append(&env, &set, log, &bytes).await;
+        }
+        until(&env, || len_of(&sim, path).is_some_and(|len| len > 0)).await;
+        env.sleep(Duration::from_millis(50)).await;
+        let len = len_of(&sim, path).unwrap();
+        assert!(len <= 11 * bytes.len() && set.has_space(), "{len}");
+        sim.faults(NODE, |f| f.set_capacity(None));
+        for _ in 0..10 {
+            append(&env, &set, log, &bytes).await;
+        }
+        until(&env, || len_of(&sim, path) > Some(21 * bytes.len())).await;
     });
 }
 

@@ -130,6 +130,16 @@ fn truncations_end_while_the_journal_is_at_its_cap() {
                     set.set_high_watermark(handles[0], durable);
                     env.sleep(std::time::Duration::from_millis(1)).await;
                 }
+                // What it had uncommitted would fill one file after the other,
+                // and no large append would find room.
+                loop {
+                    let (_, durable, end) = set.bounds(handles[0]).unwrap();
+                    set.set_high_watermark(handles[0], durable);
+                    if durable == end {
+                        break;
+                    }
+                    env.sleep(std::time::Duration::from_millis(1)).await;
+                }
             }
         });
     }
@@ -178,7 +188,8 @@ fn a_truncation_needs_no_memory_that_it_frees() {
         let sim = Sim::new(seed);
         let env = sim.env();
         comes_to_rest(&sim, seed, async {
-            let mut config = tight(6);
+            // A group each, a block at least: the journal must have room for all.
+            let mut config = tight(12);
             config.pools.tail = Pool::new("tail", 1 << 20).unwrap();
             let (set, handles) = start_all(&env, config, &numbered_up_to(2)).await;
             for &handle in &handles {
@@ -189,7 +200,8 @@ fn a_truncation_needs_no_memory_that_it_frees() {
                 all_durable(&env, &set, handle).await;
             }
             assert!(!try_append(&set, handles[1], 700), "there is tail memory left");
-            let to = Offset(set.bounds(handles[0]).unwrap().2.0 / 2);
+            assert!(set.shared.state.borrow().journals[0].admits_append(1000));
+            let to = Offset(set.bounds(handles[0]).unwrap().2.0 / 4);
             set.truncate(handles[0], to, LeaderEpoch(2)).await.unwrap();
             assert!(try_append(&set, handles[1], 700));
         });

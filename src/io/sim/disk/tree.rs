@@ -10,6 +10,7 @@ use std::path::{Component, Path, PathBuf};
 use super::super::Rng;
 use super::file::FileNode;
 use super::{CrashReport, LostWrite, not_found};
+use crate::io::chunk::PAGE;
 
 /// Number of an inode.
 pub(in super::super) type Ino = usize;
@@ -239,7 +240,9 @@ impl Tree {
             .iter()
             .zip(counted)
             .map(|(node, named)| match node {
-                Node::File { file, opens } if named || *opens > 0 => file.current.len,
+                Node::File { file, opens } if named || *opens > 0 => {
+                    file.current.len.next_multiple_of(PAGE as u64)
+                }
                 _ => 0,
             })
             .sum()

@@ -93,3 +93,18 @@ fn an_idle_log_gives_its_memory_back() {
     assert_eq!(tail.find(Offset(1)), Some(Mark { offset: Offset(1), pos: 100 }));
     assert_eq!(tail.find(Offset(0)), None);
 }
+
+/// What a give-back of blocks must leave: a start has its last block in the
+/// file only, and so has a log whose memory went, or whose end was cut.
+#[test]
+fn a_partial_block_counts_as_in_the_file() {
+    let end = Mark { offset: Offset(3), pos: 5000 };
+    let straddle = (Mark { offset: Offset(2), pos: 4000 }, end);
+    let mut segment =
+        OpenSegment::resume(end, straddle, Offset(0), IndexBuilder::new(Offset(0), 4096));
+    assert_eq!((segment.written, segment.blocks_in_file()), (4096, 8192));
+    segment.allocated = 16 << 10;
+    assert_eq!(segment.blocks_in_file(), 16 << 10);
+    segment.truncate(Mark { offset: Offset(2), pos: 4000 }, || None).unwrap();
+    assert_eq!((segment.written, segment.blocks_in_file()), (0, 4096));
+}
