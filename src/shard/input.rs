@@ -411,11 +411,11 @@ mod tests {
         let memory = only(&pool);
         let held = pool.take(64 << 10).unwrap();
         let mut input = Input::new(1 << 20);
-        input.push(framed(10, 1)[..8].to_vec());
+        input.push(framed(10_000, 1)[..8].to_vec());
         assert_eq!(input.advance(&memory), Ok(Progress::NoMemory));
         drop(held);
         assert_eq!(input.advance(&memory), Ok(Progress::Starving));
-        input.push(framed(10, 1)[8..].to_vec());
+        input.push(framed(10_000, 1)[8..].to_vec());
         assert_eq!(input.advance(&memory), Ok(Progress::Frame));
     }
 

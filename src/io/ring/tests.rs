@@ -131,6 +131,7 @@ impl Server {
             }
             Event::AcceptFailed { error, .. } => self.failed.push(error.raw_os_error().unwrap()),
             Event::Unlistened { .. } => {}
+            Event::NoBuffer { conn } => assert!(self.conns.contains_key(&conn)),
             Event::Received { conn, data } => {
                 let echo = self.conns.get_mut(&conn).unwrap();
                 assert!(!data.is_empty() && !echo.ended && !echo.filling);
