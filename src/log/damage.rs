@@ -1,5 +1,6 @@
-//! Closed segments below the floor, at a start: only epochs and producers want
-//! their batches, so damage in one isolates a range and does not stop the start.
+//! Closed segments below the floor, at a start: only the producers want their
+//! batches, so damage in one isolates a range and does not stop the start. Their
+//! epochs are those of the checkpoint.
 //!
 //! What lies behind a damaged range is found by the offset index and counts;
 //! what lies in it is unknown. Of a producer with batches there the state is
@@ -73,11 +74,6 @@ impl<E: Env> Scan<'_, E> {
 
     async fn take_batches(&mut self, walk: &mut Walk<'_, E, FileOf<E>>) -> Result<()> {
         while let Some((head, bytes)) = walk.peek().await? {
-            // What lies below is known from the checkpoint, and no checksum
-            // covers the epoch of a batch.
-            if head.base.0 >= self.epochs_from.boundary_offset {
-                self.epochs.assign(head.epoch, head.base);
-            }
             if head.base >= self.wanted_from && has_producer(&bytes) {
                 let whole = walk.batch(&head).await?;
                 if !BatchView::parse(&whole).is_ok_and(|(batch, _)| batch.verify_crc()) {

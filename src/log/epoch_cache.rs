@@ -31,6 +31,13 @@ impl EpochCache {
         self.0.last().copied()
     }
 
+    /// The epoch of the record at `offset`, or of the one that will be there;
+    /// `None` before all that is known.
+    #[must_use]
+    pub fn at(&self, offset: Offset) -> Option<LeaderEpoch> {
+        Some(self.0.iter().rev().find(|entry| entry.start <= offset)?.epoch)
+    }
+
     /// Notes that `epoch` starts at `start`; entries that contradict it go. The
     /// same or an older epoch changes nothing.
     pub fn assign(&mut self, epoch: LeaderEpoch, start: Offset) {
@@ -145,6 +152,8 @@ mod tests {
         let mut c = cache(&[(1, 0), (2, 10), (3, 20)]);
         c.truncate_before(Offset(15));
         assert_eq!(c, cache(&[(2, 15), (3, 20)]));
+        let at = |offset| c.at(Offset(offset)).map(|epoch| epoch.0);
+        assert_eq!([at(14), at(15), at(19), at(20)], [None, Some(2), Some(2), Some(3)]);
     }
 
     #[test]

@@ -8,12 +8,12 @@
 use std::rc::Rc;
 
 use super::config::DurabilityClass;
-use super::error::{Error, Result};
+use super::error::{Error, FatalReason, Result};
 use super::recovery::Recovery;
 use super::segment::names::Kind;
 use super::set::{LogHandle, LogSet};
 use super::state::Shared;
-use crate::io::{Env, FileSystem as _, OpenMode, Task as _};
+use crate::io::{Env, File as _, FileSystem as _, OpenMode, Task as _};
 use crate::model::Offset;
 use crate::model::planted::{Bug, armed};
 
@@ -25,8 +25,6 @@ struct Finishing<E: Env> {
     continued: bool,
     /// Logs without their first frame; `None` until the journals are there.
     unstarted: Option<Vec<LogHandle>>,
-    /// The first frames are durable.
-    durable: bool,
 }
 
 impl<E: Env> Recovery<E> {
@@ -45,8 +43,7 @@ impl<E: Env> Recovery<E> {
                 shared.state.borrow_mut().journals[class.index()].first_group = *first;
             }
         }
-        let mut finishing =
-            Finishing { recovery: self, continued: false, unstarted: None, durable: false };
+        let mut finishing = Finishing { recovery: self, continued: false, unstarted: None };
         loop {
             match finishing.step_on().await {
                 Ok(()) => break,
@@ -55,6 +52,7 @@ impl<E: Env> Recovery<E> {
                         continue;
                     }
                     shared.state.borrow_mut().no_space = true;
+                    finishing.sync_found().await?;
                     tracing::error!(
                         "{error}: no new journals can be made, so producers are refused; what is \
                          there can be read. Free space"
@@ -90,9 +88,9 @@ impl<E: Env> Finishing<E> {
 
     async fn step_on(&mut self) -> Result<()> {
         let shared = self.recovery.shared().clone();
-        if !self.durable {
+        if !shared.state.borrow().started {
             self.start_logs(&shared).await?;
-            self.durable = true;
+            shared.state.borrow_mut().started = true;
         }
         shared.write_checkpoint().await?;
         self.delete_old(&shared).await?;
@@ -104,6 +102,17 @@ impl<E: Env> Finishing<E> {
         shared.kick_reserve();
         shared.kick_keeper();
         shared.wake();
+        Ok(())
+    }
+
+    /// Readers see what was found although no frame of this start says it yet:
+    /// what a killed process has left unsynced must not go away any more.
+    async fn sync_found(&self) -> Result<()> {
+        self.recovery.shared().sync_recovered().await?;
+        for found in &self.recovery.files {
+            let synced = found.file.sync_data().await;
+            synced.map_err(|e| Error::fatal(FatalReason::Sync, &found.path, &e))?;
+        }
         Ok(())
     }
 

@@ -57,7 +57,14 @@ impl<E: Env> Shared<E> {
     /// whoever reads it, and ends what is read before it.
     pub(crate) async fn read_cold(self: &Rc<Self>, read: ColdRead) -> Result<Slices> {
         // A file that cannot be opened is told like one that cannot be read.
-        self.read_batches(read).await.map_err(|error| error.at(0, read.from))
+        let found = self.read_batches(read).await.map_err(|error| error.at(0, read.from))?;
+        let state = self.state.borrow();
+        match state.log(read.handle) {
+            None => Err(Error::Gone),
+            // What is below the log start is judged by no epoch any more.
+            Some(log) if read.from < log.log_start => Err(Error::OutOfRange(read.from)),
+            Some(_) => Ok(found),
+        }
     }
 
     async fn read_batches(self: &Rc<Self>, read: ColdRead) -> Result<Slices> {

@@ -57,7 +57,6 @@ pub(crate) async fn rebuild<E: Env>(
         epochs,
         trusted,
         wanted_from: snapshot.as_ref().map_or(log_start, |(at, _)| *at),
-        epochs_from: trusted,
         batches: Vec::new(),
     };
     let active = scan.all(&segments, &replay).await?;

@@ -406,6 +406,7 @@ impl<E: Env> Shared<E> {
         let mut handles = Vec::new();
         let checkpoint = {
             let mut state = self.state.borrow_mut();
+            assert!(state.started, "a checkpoint would make void what the old journals hold");
             state.checkpoint_sequence += 1;
             handles.extend(state.logs.iter().map(|(_, log)| (log.handle, log.droppable_by_now())));
             let logs = state.logs.iter().map(|(_, log)| log.entry()).collect();

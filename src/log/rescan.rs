@@ -30,13 +30,11 @@ pub(crate) struct Scan<'a, E: Env> {
     pub(crate) dir: &'a Path,
     pub(crate) known: &'a KnownLog,
     pub(crate) epochs: EpochCache,
-    /// The checkpoint's floor, not a later `TAIL`'s: indexes and epochs are
-    /// complete and synced below it only.
+    /// The checkpoint's floor, not a later `TAIL`'s: indexes are synced and
+    /// the checkpoint's epochs complete below it only.
     pub(crate) trusted: Floor,
     /// Batches from here on go to the producers' state.
     pub(crate) wanted_from: Offset,
-    /// The checkpoint's epochs end here; later ones follow from the batches.
-    pub(crate) epochs_from: Floor,
     pub(crate) batches: Vec<RecoveredBatch>,
 }
 
@@ -53,7 +51,7 @@ impl<E: Env> Scan<'_, E> {
             if *base >= floor {
                 let (mut index, _) = self.segment(*base, end, None).await?;
                 self.close_index(*base, &mut index).await?;
-            } else if segment.end > self.wanted_from || base.0 >= self.epochs_from.segment {
+            } else if segment.end > self.wanted_from {
                 self.read_closed(*base, end).await?;
             }
         }
@@ -82,12 +80,6 @@ impl<E: Env> Scan<'_, E> {
         let file = file.map_err(|e| Error::io(&path, e))?;
         let block = block_of(end.pos);
         let interval = self.known.config.index_interval_bytes;
-        let known = match self.epochs_from.segment.cmp(&base.0) {
-            std::cmp::Ordering::Less => 0,
-            std::cmp::Ordering::Equal => self.epochs_from.boundary_pos,
-            std::cmp::Ordering::Greater => u64::MAX,
-        };
-        let trusted = trusted.map(|limit| limit.min(known));
         let (mut index, from) = match trusted {
             Some(limit) if self.wanted_from > base => {
                 self.resume_index(&file, base, limit.min(block)).await?
@@ -105,7 +97,11 @@ impl<E: Env> Scan<'_, E> {
                 position: at.pos,
                 len: head.len as u64,
             });
-            self.epochs.assign(head.epoch, head.base);
+            // No checksum covers the epoch of a batch in a segment: below the
+            // floor the checkpoint says it, above it the frame.
+            if head.base >= self.trusted.boundary() {
+                self.epochs.assign(head.epoch, head.base);
+            }
             if head.base >= self.wanted_from && has_producer(&bytes) {
                 let whole = walk.batch(&head).await.map_err(lost)?;
                 self.note(&head, &whole);
@@ -135,7 +131,7 @@ impl<E: Env> Scan<'_, E> {
     pub(crate) fn note(&mut self, head: &BatchHead, whole: &[u8]) {
         let Ok((view, _)) = BatchView::parse(whole) else { return };
         let Ok(summary) = view.summary() else { return };
-        self.batches.push(RecoveredBatch { base_offset: head.base, epoch: head.epoch, summary });
+        self.batches.push(RecoveredBatch { base_offset: head.base, summary });
     }
 
     /// The index as far as its files are believable, below `limit` bytes and

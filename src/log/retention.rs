@@ -51,7 +51,8 @@ impl<E: Env> Shared<E> {
     ) -> Result<Option<Offset>> {
         let (candidates, start, watermark, config) = {
             let state = self.state.borrow();
-            if state.closing {
+            // A start that waits for space: see `advance_log_starts`.
+            if state.closing || !state.ready {
                 return Ok(None);
             }
             let log = state.log(handle).ok_or(Error::Gone)?;
@@ -121,8 +122,18 @@ impl<E: Env> Shared<E> {
         self: &Rc<Self>,
         moves: &[(LogHandle, Offset)],
     ) -> Result<()> {
-        if self.state.borrow().closing {
+        let (closing, ready) = {
+            let state = self.state.borrow();
+            (state.closing, state.ready)
+        };
+        if closing {
             return Err(Error::Gone);
+        }
+        if !ready {
+            // Until a start has its first frames, a checkpoint would make void
+            // what the old journals hold.
+            let source = std::io::Error::from_raw_os_error(libc::ENOSPC);
+            return Err(Error::NoSpace { path: self.config.journal_dir(), source });
         }
         let mut ahead = Vec::with_capacity(moves.len());
         for &(handle, to) in moves {
@@ -148,6 +159,9 @@ impl<E: Env> Shared<E> {
 
     /// See `LogSet::drop_segments`.
     pub(crate) async fn drop_segments(self: &Rc<Self>, handles: &[LogHandle]) -> Result<usize> {
+        if !self.state.borrow().ready {
+            return Ok(0);
+        }
         let mut lifted = false;
         for &handle in handles {
             match self.lift_floor(handle).await {
@@ -239,7 +253,8 @@ impl<E: Env> Shared<E> {
             let log = state.log_mut(handle).ok_or(Error::Gone)?;
             let upto = match armed(Bug::SegmentsDroppedBeforeCheckpoint) {
                 true => log.log_start,
-                false => log.droppable,
+                // Another's checkpoint may be ahead of what readers are told.
+                false => log.droppable.min(log.log_start),
             };
             let goes = |(_, s): &(&Offset, &super::state::ClosedSegment)| s.end <= upto;
             let bases: Vec<Offset> = log.closed.iter().take_while(goes).map(|(b, _)| *b).collect();

@@ -65,7 +65,7 @@ pub struct TimestampOffset {
     pub offset: Offset,
     /// The record's own timestamp.
     pub timestamp: Timestamp,
-    /// Leader epoch of its batch.
+    /// Leader epoch that it was written in, as the log's history says.
     pub epoch: LeaderEpoch,
 }
 
@@ -74,8 +74,6 @@ pub struct TimestampOffset {
 pub struct RecoveredBatch {
     /// Offset of its first record.
     pub base_offset: Offset,
-    /// Leader epoch that wrote it.
-    pub epoch: LeaderEpoch,
     /// Its header.
     pub summary: BatchSummary,
 }
@@ -214,7 +212,8 @@ impl<E: Env> LogSet<E> {
 
     /// Raises first readable offsets, none beyond its high watermark. Durable
     /// when it returns, and only then seen by readers: a log start never goes
-    /// back. After an error nothing has been seen; `Gone` once the set closes.
+    /// back. After an error nothing has been seen; `Gone` once the set closes,
+    /// `NoSpace` while a start waits for space.
     pub async fn advance_log_starts(&self, moves: &[(LogHandle, Offset)]) -> Result<()> {
         let advanced = self.shared.advance_log_starts(moves).await;
         advanced.inspect_err(|error| self.shared.poison_by(error))
@@ -353,8 +352,7 @@ impl<E: Env> LogSet<E> {
     #[must_use]
     pub fn epoch_at(&self, handle: LogHandle, offset: Offset) -> Option<LeaderEpoch> {
         let state = self.shared.state.borrow();
-        let entries = state.log(handle)?.epochs.entries();
-        Some(entries.iter().rev().find(|entry| entry.start <= offset)?.epoch)
+        state.log(handle)?.epochs.at(offset)
     }
 
     /// Stores a producer snapshot taken at `at`; keeps the two latest. The

@@ -236,8 +236,9 @@ impl<E: Env> Shared<E> {
             return Some("another checksum");
         }
         let state = self.state.borrow();
-        let mut epochs = state.log(handle)?.epochs.entries().iter().rev();
-        let epoch = epochs.find(|entry| entry.start <= head.base)?.epoch;
+        // By the last record: the log may start inside the batch, and its
+        // history starts where the log does.
+        let epoch = state.log(handle)?.epochs.at(head.end().plus(-1))?;
         (epoch != head.epoch).then_some("another leader epoch")
     }
 

@@ -144,6 +144,8 @@ pub(crate) struct State<E: Env> {
     pub(crate) bypass_bytes: u64,
     /// Recovery writes to fresh journals.
     pub(crate) writable: bool,
+    /// Each recovered log's first frame is durable: no checkpoint before.
+    pub(crate) started: bool,
     /// Recovery has ended: appends are taken.
     pub(crate) ready: bool,
     /// `close` has begun.
@@ -185,6 +187,7 @@ impl<E: Env> State<E> {
             reserve: Reserve::default(),
             bypass_bytes: 0,
             writable: false,
+            started: false,
             ready: false,
             closing: false,
             keeper_running: false,

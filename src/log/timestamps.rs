@@ -195,7 +195,9 @@ impl<E: Env> Shared<E> {
             };
             let offset = batch.base_offset().plus(i64::from(record.offset_delta));
             if own >= timestamp && offset >= start {
-                let epoch = batch.leader_epoch();
+                let state = self.state.borrow();
+                let log = state.log(handle).ok_or(Error::Gone)?;
+                let epoch = log.epochs.at(offset).ok_or(Error::OutOfRange(offset))?;
                 return Ok(Some(TimestampOffset { offset, timestamp: own, epoch }));
             }
         }

@@ -98,9 +98,7 @@ impl Shard {
                 let still = self.chain(id).is_some_and(|now| is_prefix(&now, &chain, upper));
                 let moved = self.log_start(id).is_none_or(|start| start > from);
                 match answer {
-                    // Below the log start no leader epoch is known by which to
-                    // recognise rot.
-                    Ok(slices) if still && !moved => fetch.judge(&chain, &join(&slices)),
+                    Ok(slices) if still => fetch.judge(&chain, &join(&slices)),
                     Ok(_) => {}
                     Err(Error::Gone | Error::OutOfRange(_)) if !still || moved => {}
                     Err(Error::NoMemory(_)) => {}
@@ -193,10 +191,15 @@ impl Shard {
                 Err(Error::Gone | Error::OutOfRange(_)) if moved => {}
                 Err(error) if self.allowed(&error) => {}
                 Err(error) => {
-                    let to = wanted.map_or(upper, |(offset, _, _)| offset + 1);
                     let model = self.shared.model.borrow();
-                    let mut damages = model.logs[&id].damages.iter();
-                    let told = damages.any(|d| d.lies_within(start, to) && d.is_named_by(&error));
+                    let log = &model.logs[&id];
+                    // It begins again when the log start moves meanwhile.
+                    let told = (start..=self.log_start(id).unwrap_or(start)).any(|from| {
+                        let wanted = log.by_timestamp(from, upper, stamp);
+                        let to = wanted.map_or(upper, |(offset, _, _)| offset + 1);
+                        let mut damages = log.damages.iter();
+                        damages.any(|d| d.lies_within(from, to) && d.is_named_by(&error))
+                    });
                     assert!(told, "log {id}: timestamp {stamp}: {error}");
                 }
             }

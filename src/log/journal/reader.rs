@@ -110,8 +110,8 @@ pub(crate) struct Replay {
     pub(crate) end: Mark,
     /// The newest epoch that a frame named.
     pub(crate) epoch: LeaderEpoch,
-    /// Segment of the checkpoint's floor: those before it are closed for good.
-    oldest: i64,
+    /// The checkpoint's floor: segments before its own are closed for good.
+    checkpoint: Floor,
 }
 
 impl Replay {
@@ -123,7 +123,7 @@ impl Replay {
             segment: Offset(floor.segment),
             end: Mark { offset: Offset(floor.boundary_offset), pos: floor.boundary_pos },
             epoch: LeaderEpoch::NONE,
-            oldest: floor.segment,
+            checkpoint: floor,
         }
     }
 
@@ -211,9 +211,16 @@ impl Replay {
         // A floor may go down: a truncation cuts what a bypass wrote beyond
         // the high watermark. Going down is safe, because the journal loses
         // its oldest frames first: all that followed this one is still there.
-        let stale = frame.segment.0 < self.oldest;
-        if stale || !frame.position.is_multiple_of(GROUP_ALIGN as u64) || frame.aux > frame.position
-        {
+        if !frame.position.is_multiple_of(GROUP_ALIGN as u64) || frame.aux > frame.position {
+            return;
+        }
+        if frame.segment.0 < self.checkpoint.segment {
+            // The log ended before the checkpoint's floor then, truncated: what
+            // frames have put above it so far is gone, a floor too.
+            self.epoch = self.epoch.max(frame.epoch);
+            self.floor = self.checkpoint;
+            self.pieces.clear();
+            self.back_to_floor();
             return;
         }
         let len = u64::from(frame.payload_len);

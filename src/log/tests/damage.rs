@@ -76,6 +76,61 @@ fn batches_behind_a_damaged_one_count() {
     }
 }
 
+/// No checksum covers the leader epoch of a batch: it is judged by the log's
+/// own history, also where the log starts inside the batch, and never told.
+#[test]
+fn the_epoch_of_a_batch_is_not_believed() {
+    const SIZE: i64 = 3;
+    for start_at in [0, 61] {
+        let sim = Sim::new(11);
+        let env = sim.env();
+        let records: Vec<_> = (0..SIZE).map(|i| (i, 900)).collect();
+        let bytes = batch(&records, Compression::None);
+        let epoch = sim.run_until(async {
+            let (set, found) = start(&env, DurabilityClass::Disk).await;
+            for _ in 0..70 {
+                append(&env, &set, found.handle, &bytes).await;
+            }
+            until_durable(&env, &set, found.handle).await;
+            set.advance_log_starts(&[(found.handle, Offset(start_at))]).await.unwrap();
+            set.close().await.unwrap();
+            found.epoch
+        });
+        let names = sim.run_until(async { env.fs().read_dir(Path::new("/data/events-3")).await });
+        let mut logs: Vec<_> =
+            names.unwrap().into_iter().map(|e| e.name).filter(|n| n.ends_with(".log")).collect();
+        logs.sort();
+        // The batch of 60..63, and the first of the segment that is written to.
+        let active: i64 = logs.last().unwrap()[..20].parse().unwrap();
+        for bad in [60, active] {
+            let name = logs.iter().rfind(|name| name[..20].parse::<i64>().unwrap() <= bad).unwrap();
+            let base: i64 = name[..20].parse().unwrap();
+            let position = ((bad - base) / SIZE) as usize * bytes.len();
+            let path = Path::new("/data/events-3").join(name);
+            sim.flip_bit(NODE, &path, position as u64 + 14, 0).unwrap();
+        }
+        drop(env);
+        let (sim, _) = sim.crash(Crash::Process);
+        let env = sim.env();
+        sim.run_until(async {
+            let (set, found) = start(&env, DurabilityClass::Disk).await;
+            assert_eq!(latest(&set, found.handle), found.epoch);
+            assert_eq!(set.epoch_at(found.handle, Offset(active)), Some(epoch));
+            for bad in [60.max(start_at), active] {
+                let error = set.read_cold(cold(found.handle, bad)).await.unwrap_err();
+                let Error::Corrupt { what, .. } = error else { panic!("{error}") };
+                assert_eq!(what, "another leader epoch");
+            }
+            let upper = Offset(SIZE * 70);
+            let first = set.offset_for_timestamp(found.handle, Timestamp(0), upper).await;
+            match start_at {
+                0 => assert_eq!(first.unwrap().map(|f| f.epoch), Some(epoch)),
+                _ => assert!(matches!(first, Err(Error::Corrupt { .. })), "{first:?}"),
+            }
+        });
+    }
+}
+
 /// A segment that cannot be read at all, or is not there, harms its readers.
 #[test]
 fn a_lost_segment_does_not_stop_a_start() {

@@ -197,3 +197,42 @@ fn files_wait_for_their_delay_unless_the_disk_is_full() {
         assert_eq!(listed(&env).await.1, 0);
     });
 }
+
+/// Records are in the old journals only until a start has its first frames: on
+/// a disk that has no room for these nothing may write a checkpoint.
+#[test]
+fn a_start_that_waits_for_space_moves_no_log_start() {
+    let node = NodeIndex(0);
+    let sim = Sim::new(4);
+    let env = sim.env();
+    sim.run_until(async {
+        let (set, found) = start(&env, DurabilityClass::Disk).await;
+        fill(&env, &set, found.handle, 100).await;
+    });
+    drop(env);
+    let (sim, _) = sim.crash(Crash::Process);
+    let used: usize = sim.files(node).iter().map(|(_, bytes)| bytes.len()).sum();
+    sim.faults(node, |f| f.set_capacity(Some(used as u64 + 300_000)));
+    let env = sim.env();
+    sim.run_until(async {
+        let (set, found) = start(&env, DurabilityClass::Disk).await;
+        assert!(!set.is_ready() && found.log_end == Offset(100));
+        set.set_config(found.handle, limits(0, 0));
+        assert_eq!(enforce(&set, found.handle, 10_000).await, 0);
+        let moved = set.advance_log_starts(&[(found.handle, Offset(7))]).await;
+        assert!(matches!(moved, Err(Error::NoSpace { .. })), "{moved:?}");
+    });
+    drop(env);
+    let (sim, _) = sim.crash(Crash::Power);
+    sim.faults(node, |f| f.set_capacity(None));
+    let env = sim.env();
+    sim.run_until(async {
+        let (set, found) = start(&env, DurabilityClass::Disk).await;
+        assert_eq!((found.log_start, found.log_end), (Offset(0), Offset(100)));
+        assert_eq!(read_all(&set, found.handle, 1 << 20).await.len(), 100 * found_len());
+    });
+}
+
+fn found_len() -> usize {
+    batch(&[(0, 930)], Compression::None).len()
+}

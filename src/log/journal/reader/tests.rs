@@ -171,7 +171,7 @@ fn frames_count_only_at_the_end_of_their_moment() {
 }
 
 #[test]
-fn a_tail_replaces_what_is_above_its_floor_and_stale_ones_do_nothing() {
+fn a_tail_replaces_what_is_above_its_floor() {
     let floor = Floor { segment: 7, pos: 4096, boundary_pos: 4000, boundary_offset: 40 };
     let mut r = Replay::new(floor);
     let tail = |pos: u64, boundary: i64, end: i64| FrameHeader {
@@ -197,6 +197,9 @@ fn a_tail_replaces_what_is_above_its_floor_and_stale_ones_do_nothing() {
     assert_eq!(r.pieces.len(), 1);
     r.apply(&tail(4096, 40, 50), 0, 0);
     assert_eq!(r.end, Mark { offset: Offset(50), pos: 4596 }, "a truncation lowers the floor");
+    r.apply(&closed, 0, 0);
+    assert_eq!((r.floor, r.end.offset), (floor, Offset(40)), "what it had before the floor rose");
+    assert!(r.pieces.is_empty());
 }
 
 #[test]
