@@ -56,14 +56,15 @@ impl<E: Env> Shared<E> {
     /// See `LogSet::read_cold`. What a file gives is checked: damage is told to
     /// whoever reads it, and ends what is read before it.
     pub(crate) async fn read_cold(self: &Rc<Self>, read: ColdRead) -> Result<Slices> {
-        // A file that cannot be opened is told like one that cannot be read.
-        let found = self.read_batches(read).await.map_err(|error| error.at(0, read.from))?;
+        let found = self.read_batches(read).await;
         let state = self.state.borrow();
         match state.log(read.handle) {
             None => Err(Error::Gone),
-            // What is below the log start is judged by no epoch any more.
+            // What is below the log start is judged by no epoch any more, and
+            // its files may be gone.
             Some(log) if read.from < log.log_start => Err(Error::OutOfRange(read.from)),
-            Some(_) => Ok(found),
+            // A file that cannot be opened is told like one that cannot be read.
+            Some(_) => found.map_err(|error| error.at(0, read.from)),
         }
     }
 

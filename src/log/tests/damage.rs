@@ -117,7 +117,8 @@ fn the_epoch_of_a_batch_is_not_believed() {
             assert_eq!(latest(&set, found.handle), found.epoch);
             assert_eq!(set.epoch_at(found.handle, Offset(active)), Some(epoch));
             for bad in [60.max(start_at), active] {
-                let error = set.read_cold(cold(found.handle, bad)).await.unwrap_err();
+                let read = ColdRead { upper: Offset(SIZE * 70), ..cold(found.handle, bad) };
+                let error = set.read_cold(read).await.unwrap_err();
                 let Error::Corrupt { what, .. } = error else { panic!("{error}") };
                 assert_eq!(what, "another leader epoch");
             }
