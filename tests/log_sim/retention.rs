@@ -72,11 +72,12 @@ async fn advance(shard: &Rc<Shard>, moves: Vec<(LogId, LogHandle, Offset)>) -> b
         shard.shared.tell(|| format!("log start of {id} to {to}"));
     }
     let asked: Vec<_> = moves.iter().map(|(_, handle, to)| (*handle, *to)).collect();
-    let ready = shard.set.is_ready();
+    let waits = !shard.set.is_ready();
     let done = shard.set.advance_log_starts(&asked).await;
-    if matches!(done, Err(Error::Gone)) || !ready && done.is_err() {
-        // Too late for a set that closes, too early for one whose start has
-        // not ended: it has done nothing.
+    if waits || matches!(done, Err(Error::Gone)) {
+        // It came too late for a set that closes, or too early for a start that
+        // waits for space, and has done nothing.
+        assert!(!shard.check(done), "a log start moved before the start had ended");
         for (id, was) in before {
             if let Some(log) = shard.shared.model.borrow_mut().logs.get_mut(&id) {
                 log.start.1 = was;

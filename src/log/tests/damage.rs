@@ -88,7 +88,7 @@ fn the_epoch_of_a_batch_is_not_believed() {
         let bytes = batch(&records, Compression::None);
         let epoch = sim.run_until(async {
             let (set, found) = start(&env, DurabilityClass::Disk).await;
-            for _ in 0..70 {
+            for _ in 0..80 {
                 append(&env, &set, found.handle, &bytes).await;
             }
             until_durable(&env, &set, found.handle).await;
@@ -116,13 +116,13 @@ fn the_epoch_of_a_batch_is_not_believed() {
             let (set, found) = start(&env, DurabilityClass::Disk).await;
             assert_eq!(latest(&set, found.handle), found.epoch);
             assert_eq!(set.epoch_at(found.handle, Offset(active)), Some(epoch));
+            let upper = Offset(SIZE * 80);
             for bad in [60.max(start_at), active] {
-                let read = ColdRead { upper: Offset(SIZE * 70), ..cold(found.handle, bad) };
+                let read = ColdRead { upper, ..cold(found.handle, bad) };
                 let error = set.read_cold(read).await.unwrap_err();
                 let Error::Corrupt { what, .. } = error else { panic!("{error}") };
                 assert_eq!(what, "another leader epoch");
             }
-            let upper = Offset(SIZE * 70);
             let first = set.offset_for_timestamp(found.handle, Timestamp(0), upper).await;
             match start_at {
                 0 => assert_eq!(first.unwrap().map(|f| f.epoch), Some(epoch)),
