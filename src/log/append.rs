@@ -288,17 +288,24 @@ impl<E: Env> Shared<E> {
         Ok(journal.push(&header, payload, Ack { handle, round, end: header.end_offset }))
     }
 
-    /// Completes when everything queued so far in a journal is durable.
+    /// Completes when everything queued so far in a journal is durable. While the
+    /// set closes it ends with `NoSpace` when a group finds no room on the disk.
     pub(crate) async fn settle(self: &Rc<Self>, class: DurabilityClass) -> super::Result<()> {
         let serial = self.state.borrow().journals[class.index()].queued_serial;
         self.submit(class);
         self.signal
             .wait(|| {
                 let state = self.state.borrow();
-                let done = state.journals[class.index()].durable_serial >= serial;
-                (done || state.fatal.is_some()).then_some(())
+                let journal = &state.journals[class.index()];
+                if journal.durable_serial >= serial || state.fatal.is_some() {
+                    return Some(Ok(()));
+                }
+                let ends = state.closing && journal.stalled && journal.refused;
+                let source = std::io::Error::from_raw_os_error(libc::ENOSPC);
+                let path = self.config.journal_dir();
+                ends.then_some(Err(super::Error::NoSpace { path, source }))
             })
-            .await;
+            .await?;
         self.check()
     }
 }

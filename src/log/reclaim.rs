@@ -38,6 +38,14 @@ enum Duty {
     Reclaim,
 }
 
+/// One of the two tasks.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Keeper {
+    running: bool,
+    /// Index of the class that it served last.
+    last: usize,
+}
+
 /// A log whose frames up to an offset are about to leave the journal.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Leaving {
@@ -52,7 +60,7 @@ impl<E: Env> Shared<E> {
             {
                 let mut state = self.state.borrow_mut();
                 let idle = state.fatal.is_some() || !state.writable || state.due(duty).is_none();
-                if idle || std::mem::replace(state.running(duty), true) {
+                if idle || std::mem::replace(&mut state.keepers[duty as usize].running, true) {
                     continue;
                 }
             }
@@ -67,12 +75,13 @@ impl<E: Env> Shared<E> {
             let class = {
                 let mut state = self.state.borrow_mut();
                 let due = if state.fatal.is_some() { None } else { state.due(duty) };
-                if due.is_none() {
-                    *state.running(duty) = false;
-                    if waited {
-                        // What it waited for is not needed any more.
-                        state.space_found();
-                    }
+                let keeper = &mut state.keepers[duty as usize];
+                keeper.running = due.is_some();
+                if let Some(class) = due {
+                    keeper.last = class.index();
+                } else if waited {
+                    // What it waited for is not needed any more.
+                    state.space_found();
                 }
                 due
             };
@@ -101,15 +110,17 @@ impl<E: Env> Shared<E> {
         }
     }
 
-    /// Makes a file of the ordinary size, and room for what it will hold. Once
-    /// the reserve was given up, only a group that waits for a file gets one, a
-    /// small one: it was accepted, and reclaim waits for it.
+    /// Makes a file of the ordinary size, and room for what it will hold. Where
+    /// that found no space, and once the reserve was given up, only a group that
+    /// waits for a file gets one, a small one: it was accepted, and reclaim
+    /// waits for it.
     async fn make_file(&self, class: DurabilityClass) -> Result<()> {
         let config = self.config.journal(class);
         let waits = {
             let state = self.state.borrow();
-            let waits = state.journals[class.index()].stalled_bytes();
-            waits.filter(|_| state.reserve.was_given_up())
+            let journal = &state.journals[class.index()];
+            let waits = journal.stalled_bytes();
+            waits.filter(|_| state.reserve.was_given_up() || journal.cramped)
         };
         let bytes = match waits {
             Some(group) => config.first_file_bytes.max(group + BLOCK),
@@ -118,9 +129,13 @@ impl<E: Env> Shared<E> {
                 config.file_bytes
             }
         };
-        self.make_file_of(class, bytes).await?;
-        self.state.borrow_mut().journals[class.index()].cramped = waits.is_some();
-        Ok(())
+        let made = self.make_file_of(class, bytes).await;
+        let journal = &mut self.state.borrow_mut().journals[class.index()];
+        journal.refused = waits.is_some() && made.is_err();
+        if made.is_ok() {
+            journal.cramped = waits.is_some();
+        }
+        made
     }
 
     /// A journal that finds no space for another file goes on with those that
@@ -138,6 +153,8 @@ impl<E: Env> Shared<E> {
             );
         }
         self.kick_keeper();
+        // A stop does not wait for space.
+        self.signal.notify();
         if stuck {
             return self.wait_for_space(error).await;
         }
@@ -451,20 +468,17 @@ impl<E: Env> Shared<E> {
 }
 
 impl<E: Env> State<E> {
-    fn running(&mut self, duty: Duty) -> &mut bool {
-        match duty {
-            Duty::Make => &mut self.maker_running,
-            Duty::Reclaim => &mut self.keeper_running,
-        }
-    }
-
+    /// The class to serve next: the other one first, since one that has always
+    /// something to do, or waits for space, must not hold it up.
     fn due(&self, duty: Duty) -> Option<DurabilityClass> {
         let due = |j: &&super::journal::writer::Journal<super::state::FileOf<E>>| match duty {
             Duty::Make => j.wants_file(),
             // Its checkpoint would make void what a start has not finished with.
             Duty::Reclaim => self.ready && j.wants_reclaim(),
         };
-        self.journals.iter().find(due).map(|j| j.class)
+        let last = self.keepers[duty as usize].last;
+        let in_turn = [1 - last, last].into_iter().map(|class| &self.journals[class]);
+        in_turn.into_iter().find(due).map(|j| j.class)
     }
 }
 

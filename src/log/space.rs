@@ -223,6 +223,7 @@ impl<E: Env> Shared<E> {
                 (state.reserve.held, state.reserve.found) = (0, false);
                 state.reserve.missing = true;
                 state.no_space = true;
+                state.journals.iter_mut().for_each(|journal| journal.refused = false);
                 tracing::error!(
                     "{cause}; the reserve of {held} bytes is given up: what was accepted is \
                      written with it, reads go on, producers are refused until that much is free \

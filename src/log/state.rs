@@ -16,6 +16,7 @@ use super::epoch_cache::EpochCache;
 use super::error::{Error, FatalReason};
 use super::files_lru::FilesLru;
 use super::journal::writer::Journal;
+use super::reclaim::Keeper;
 use super::segment::tail::{Mark, OpenSegment};
 use super::set::LogHandle;
 use super::signal::Signal;
@@ -150,8 +151,8 @@ pub(crate) struct State<E: Env> {
     pub(crate) ready: bool,
     /// `close` has begun.
     pub(crate) closing: bool,
-    pub(crate) keeper_running: bool,
-    pub(crate) maker_running: bool,
+    /// The keeper's two tasks, by duty.
+    pub(crate) keepers: [Keeper; 2],
     pub(crate) checkpointing: bool,
     pub(crate) behind_running: bool,
     /// Logs to write behind; with `true`, their partial block too.
@@ -190,8 +191,7 @@ impl<E: Env> State<E> {
             started: false,
             ready: false,
             closing: false,
-            keeper_running: false,
-            maker_running: false,
+            keepers: [Keeper::default(); 2],
             checkpointing: false,
             behind_running: false,
             behind: VecDeque::new(),

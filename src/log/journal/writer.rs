@@ -62,6 +62,8 @@ pub(crate) struct Journal<F> {
     /// The last file that should have been made did not fit on the disk: as
     /// at the cap, until one does.
     pub(crate) cramped: bool,
+    /// The disk had not even room for the file of a group that waits for one.
+    pub(crate) refused: bool,
     open: Option<Pending>,
     queue: VecDeque<Pending>,
     in_flight: VecDeque<Flight>,
@@ -93,6 +95,7 @@ impl<F: Clone> Journal<F> {
             next_slot: 0,
             stalled: false,
             cramped: false,
+            refused: false,
             open: None,
             queue: VecDeque::new(),
             in_flight: VecDeque::new(),

@@ -296,6 +296,87 @@ fn a_start_takes_the_reserve_for_its_segments() {
     }
 }
 
+/// A class whose journal finds no room for a file does not keep the other from
+/// one for which there is room.
+#[test]
+fn each_journal_gets_the_file_that_fits() {
+    for class in DurabilityClass::ALL {
+        let sim = Sim::new(3);
+        let env = sim.env();
+        sim.run_until(async {
+            let mut settings = with_reserve(0);
+            let large = JournalConfig { file_bytes: 16 << 20, cap_bytes: 96 << 20, ..settings.os };
+            let of_other = match class {
+                DurabilityClass::Disk => &mut settings.os,
+                DurabilityClass::Os => &mut settings.disk,
+            };
+            *of_other = large;
+            let (set, found) = recover(&env, settings, class).await;
+            let other = match class {
+                DurabilityClass::Disk => {
+                    let known = KnownLog {
+                        log_id: LogId(9),
+                        topic: Arc::from("other"),
+                        ..known(DurabilityClass::Os)
+                    };
+                    set.create(&known).await.unwrap()
+                }
+                DurabilityClass::Os => found[1].handle,
+            };
+            // The other journal wants its second file from now on, in vain.
+            leave(&sim, 12 << 20);
+            append(&env, &set, other, &batch(&[(1, 900)], Compression::None)).await;
+            let log = found[0].handle;
+            let most = async {
+                for i in 0..2_500 {
+                    append(&env, &set, log, &batch(&[(i, 900)], Compression::None)).await;
+                }
+                until_durable(&env, &set, log).await;
+            };
+            let late = async {
+                env.sleep(Duration::from_secs(60)).await;
+                panic!("class {} waits for the other's file", class.name());
+            };
+            futures_lite::future::or(most, late).await;
+        });
+    }
+}
+
+/// A stop on a full disk without a reserve ends: what it could not write was
+/// not acknowledged, or lies in the journals.
+#[test]
+fn a_stop_without_space_ends() {
+    for class in DurabilityClass::ALL {
+        let sim = Sim::new(4);
+        let env = sim.env();
+        let durable = sim.run_until(async {
+            let (set, found) = recover(&env, with_reserve(0), class).await;
+            let log = found[0].handle;
+            append(&env, &set, log, &batch(&[(1, 900)], Compression::None)).await;
+            until_durable(&env, &set, log).await;
+            leave(&sim, 0);
+            for _ in 0..2_000 {
+                let _ = try_append(&set, log, 2_000);
+                env.sleep(Duration::from_micros(100)).await;
+            }
+            let late = async {
+                env.sleep(Duration::from_secs(60)).await;
+                panic!("class {}: the stop does not end", class.name());
+            };
+            futures_lite::future::or(set.close(), late).await.unwrap();
+            set.bounds(log).unwrap()
+        });
+        drop(env);
+        let (sim, _) = sim.crash(Crash::Process);
+        sim.faults(NODE, |f| f.set_capacity(None));
+        let env = sim.env();
+        sim.run_until(async {
+            let (_, found) = recover(&env, with_reserve(0), class).await;
+            assert!(found[0].log_end >= durable.1, "{:?} of {durable:?}", found[0].log_end);
+        });
+    }
+}
+
 /// Descriptors that ran out are waited for, and cached files are closed.
 #[test]
 fn short_descriptors_pass() {
