@@ -393,9 +393,11 @@ impl PendingFetch {
             }
             let part = &mut self.parts[*next];
             if self.session.id != 0 {
+                // After an error the next answer is news, whatever was told before it.
+                let bounds = part.told_bounds();
                 let told = Told {
-                    high_watermark: part.bounds.map_or(-1, |b| b.high_watermark.0),
-                    log_start: part.bounds.map_or(-1, |b| b.log_start.0),
+                    high_watermark: bounds.map_or(-1, |b| b.high_watermark.0),
+                    log_start: bounds.map_or(-1, |b| b.log_start.0),
                 };
                 let has_records = matches!(part.state, State::Found(_));
                 let index = part.wanted.partition;
