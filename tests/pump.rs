@@ -159,6 +159,16 @@ fn c11_idle_connections_are_closed_and_busy_ones_stay() {
     shard.stop();
 }
 
+#[test]
+fn c11_a_limit_without_end_closes_nothing() {
+    let shard = Shard::start(Limits { idle_max: Duration::MAX, ..Limits::default() });
+    let mut idle = connect(&shard);
+    std::thread::sleep(Duration::from_millis(2200));
+    idle.write_all(&frame(b"estill here")).unwrap();
+    assert_eq!(read_frame(&mut idle), b"estill here");
+    shard.stop();
+}
+
 /// While another connection has a whole request waiting, a flooder gets at
 /// most 32 requests.
 #[test]
