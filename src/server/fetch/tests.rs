@@ -231,6 +231,34 @@ fn c54_what_comes_after_an_error_is_told_although_nothing_else_is_new() {
     });
 }
 
+#[test]
+fn reads_end_with_the_connection_that_they_are_for() {
+    let sim = Sim::new(13);
+    sim.run_until(async {
+        let plan = Plan { tail_bytes: 1 << 20, ..plan(8) };
+        let mut rig = Rig::new(sim.env(), plan).await;
+        let (consumer, producer) = (rig.connect(), rig.connect());
+        for step in 0..80 {
+            append(&mut rig, producer, step % 8, 60_000).await;
+        }
+        let reads = |rig: &Rig| rig.context.counters.cold_reads.get();
+        let request = fetch(1, (0..8).map(wanted).collect());
+        let id = rig.send(consumer, VERSION, &request);
+        let answer = rig.answer::<FetchRequest>(consumer, VERSION, id).await;
+        let all = reads(&rig);
+        assert!(sizes(&answer).len() > 1 && all > 1, "{all} reads");
+        rig.send(consumer, VERSION, &request);
+        rig.turns();
+        rig.disconnect(consumer);
+        for _ in 0..1000 {
+            rig.env.sleep(Duration::from_millis(1)).await;
+            rig.round();
+        }
+        let more = reads(&rig) - all;
+        assert!(more <= 1, "{more} of {all} reads for nobody");
+    });
+}
+
 fn part(state: State) -> Part {
     let bounds = Bounds {
         log_start: Offset(3),
