@@ -159,6 +159,35 @@ fn c11_idle_connections_are_closed_and_busy_ones_stay() {
     shard.stop();
 }
 
+#[test]
+fn c9_a_peer_that_only_reads_any_more_gets_what_comes_behind_a_parked_answer() {
+    let shard = Shard::start(Limits::default());
+    for behind in [&b"e"[..], b"l"] {
+        let mut stream = connect(&shard);
+        stream.write_all(&[frame(b"p"), frame(b"p"), frame(behind)].concat()).unwrap();
+        stream.shutdown(std::net::Shutdown::Write).unwrap();
+        for body in [b"p", b"p", behind] {
+            assert_eq!(read_frame(&mut stream), body, "before the end");
+        }
+        assert_eq!(stream.read(&mut [0; 1]).unwrap(), 0);
+    }
+    let mut stream = connect(&shard);
+    stream.write_all(&frame(b"p").repeat(2)).unwrap();
+    stream.shutdown(std::net::Shutdown::Write).unwrap();
+    assert_eq!(stream.read(&mut [0; 1]).unwrap(), 0, "nothing else is waited for");
+    shard.stop();
+}
+
+#[test]
+fn c11_a_limit_without_end_closes_nothing() {
+    let shard = Shard::start(Limits { idle_max: Duration::MAX, ..Limits::default() });
+    let mut idle = connect(&shard);
+    std::thread::sleep(Duration::from_millis(2200));
+    idle.write_all(&frame(b"estill here")).unwrap();
+    assert_eq!(read_frame(&mut idle), b"estill here");
+    shard.stop();
+}
+
 /// While another connection has a whole request waiting, a flooder gets at
 /// most 32 requests.
 #[test]

@@ -179,10 +179,15 @@ fn limits(part: &Part) -> Limits {
         frame_max_bytes: frame_max.min(part.pools.frame_max()),
         connections_max: part.connections_max,
         peers: part.peers.clone(),
-        idle_max: Duration::from_millis(number("connections.max.idle.ms")),
+        idle_max: idle_max(part.config.number("connections.max.idle.ms")),
         spin_max: part.spin_max,
         ..Limits::default()
     }
+}
+
+/// A negative one is never, as in Kafka.
+fn idle_max(ms: i64) -> Duration {
+    u64::try_from(ms).map_or(Duration::MAX, Duration::from_millis)
 }
 
 /// Forgets idle producers now and then (`producer.id.expiration.ms`).

@@ -355,7 +355,9 @@ impl<E: Env> Shared<E> {
     /// Bytes of a log's segments.
     pub(crate) fn size(&self, handle: LogHandle) -> Option<u64> {
         let state = self.state.borrow();
-        Some(state.log(handle)?.candidates().iter().map(|segment| segment.len).sum())
+        let log = state.log(handle)?;
+        let closed: u64 = log.closed.values().map(|segment| segment.len).sum();
+        Some(closed + log.open.iter().map(|segment| segment.end_pos).sum::<u64>())
     }
 }
 

@@ -4,10 +4,11 @@
 use std::rc::Rc;
 use std::time::Duration;
 
+use super::context::Context;
 use crate::io::{Env, Task};
-use crate::log::{ColdRead, Error, LogSet};
+use crate::log::{ColdRead, Error};
 use crate::model::ErrorCode;
-use crate::shard::{Owner, PendingEvent, Place};
+use crate::shard::{PendingEvent, Place};
 
 /// Tries while the cold pool is used up, before the partition is answered empty.
 const MEMORY_TRIES: u32 = 100;
@@ -15,20 +16,43 @@ const MEMORY_TRIES: u32 = 100;
 /// Time between such tries.
 const MEMORY_WAIT: Duration = Duration::from_millis(5);
 
+/// The reads of a fetch, which end when it drops this.
+pub(super) struct Reads {
+    left: usize,
+    /// The task looks whether it is still there.
+    wanted: Rc<()>,
+}
+
+impl Reads {
+    /// One has come; whether it was the last.
+    pub(super) fn came(&mut self) -> bool {
+        self.left -= 1;
+        self.left == 0
+    }
+}
+
 /// Starts the task; it posts one [`PendingEvent::Read`] per read. An empty
-/// answer is `Err(ErrorCode::None)`: the client asks again.
+/// answer is `Err(ErrorCode::None)`: the client asks again. No further
+/// read begins once the fetch is given up: its connection may be gone, and its
+/// reads would take memory and disk from others.
 pub(super) fn start<E: Env>(
-    logs: LogSet<E>,
-    owner: Rc<Owner<E>>,
+    context: &Rc<Context<E>>,
     place: Place,
     reads: Vec<(u32, ColdRead)>,
-) {
-    let env = owner.env().clone();
+) -> Reads {
+    let started = Reads { left: reads.len(), wanted: Rc::default() };
+    let wanted = Rc::downgrade(&started.wanted);
+    let (context, env) = (context.clone(), context.owner.env().clone());
     let task = env.spawn(async move {
+        let owner = &context.owner;
         let mut tries = 0;
         for (index, read) in reads {
             let batches = loop {
-                match logs.read_cold(read).await {
+                if wanted.strong_count() == 0 {
+                    return;
+                }
+                context.counters.cold_reads.add(1);
+                match owner.logs().read_cold(read).await {
                     Err(Error::NoMemory(_)) if tries < MEMORY_TRIES => {
                         tries += 1;
                         owner.lack_memory();
@@ -43,6 +67,7 @@ pub(super) fn start<E: Env>(
         }
     });
     task.detach();
+    started
 }
 
 fn code(error: &Error) -> ErrorCode {

@@ -36,6 +36,8 @@ pub struct Counters {
     pub produce_pauses: Counter,
     /// Partitions that fetches looked at.
     pub partitions_read: Counter,
+    /// Reads from files for fetches, each try.
+    pub cold_reads: Counter,
     /// Reports of partitions to fetches that wait.
     pub fetch_reports: Counter,
     /// Changes of metadata that were refused because too many were in progress.

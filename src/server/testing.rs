@@ -151,6 +151,15 @@ impl Rig {
         self.connections.len() - 1
     }
 
+    /// The connection is gone: all that it asked for is given up.
+    pub(super) fn disconnect(&mut self, at: usize) {
+        let connection = &mut self.connections[at];
+        while let Some((seq, pending)) = connection.replies.pop_last() {
+            self.handler.forget(Place { conn: connection.id, seq }, pending);
+        }
+        connection.input.clear();
+    }
+
     /// Leaves a request in a connection's input; returns its correlation id.
     pub(super) fn send<R: Request>(&mut self, at: usize, version: i16, request: &R) -> i32 {
         self.next_id += 1;

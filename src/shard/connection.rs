@@ -257,6 +257,13 @@ impl<H: ConnectionHandler> Connection<H> {
         Some(Place { conn: self.id, seq })
     }
 
+    /// Whether an answer is known or decided soon, be it behind a parked fetch.
+    pub(super) fn is_awaited(&self, handler: &H) -> bool {
+        self.replies
+            .iter()
+            .any(|pending| handler.is_ready(pending) || handler.decides_soon(pending))
+    }
+
     /// Whether a frame that does not arrive holds memory since before `since`.
     pub(super) fn stalls(&self, since: Duration) -> bool {
         let holds = self.input.holds_memory() || self.filling.is_some();

@@ -21,7 +21,7 @@ pub struct Limits {
     /// Connections from one address at a time.
     pub peers: PeerLimits,
     /// A connection without traffic for so long is closed
-    /// (`connections.max.idle.ms`).
+    /// (`connections.max.idle.ms`); `Duration::MAX` is never.
     pub idle_max: Duration,
     /// A frame of which nothing came for so long is given up when others wait
     /// for memory.

@@ -402,13 +402,17 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
         // send and close), and so are answers that are decided soon: a peer
         // may have closed its sending side only.
         let goes_on = connection.queued || (connection.blocked && !connection.is_quiet());
-        if !goes_on && !self.decides_soon(id) {
+        let handler = self.handler.clone();
+        let Some(connection) = self.connection(id) else { return };
+        let awaited = connection.is_awaited(&handler);
+        if !goes_on && !awaited {
             return self.close(id, "the peer closed");
         }
         // A parked fetch must not hold them up, now that nobody waits for it.
-        let handler = self.handler.clone();
-        let place = self.connection(id).filter(|c| c.blocked).and_then(|c| c.hurry(&handler));
-        if let Some(place) = place {
+        if !connection.blocked && !awaited {
+            return;
+        }
+        if let Some(place) = connection.hurry(&handler) {
             self.mailbox.post(place, PendingEvent::Deadline);
         }
     }
@@ -534,13 +538,7 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
         Ok(())
     }
 
-    /// Whether the oldest request in flight of a connection is decided soon.
-    fn decides_soon(&self, id: ConnId) -> bool {
-        let slot = self.connections.get(id.index()).and_then(Option::as_ref);
-        slot.is_some_and(|connection| connection.id == id && self.decides(connection))
-    }
-
-    /// Whether a request in flight is still to be decided soon: parked fetches
+    /// Whether the oldest request in flight is to be decided soon: parked fetches
     /// are not waited for.
     fn decides(&self, connection: &Connection<H>) -> bool {
         connection.replies.front().is_some_and(|pending| self.handler.decides_soon(pending))

@@ -55,6 +55,11 @@ impl<P> ReplyQueue<P> {
         self.places.front()
     }
 
+    /// All places, oldest first.
+    pub fn iter(&self) -> impl Iterator<Item = &P> {
+        self.places.iter()
+    }
+
     /// Removes the oldest place.
     pub fn pop(&mut self) -> Option<P> {
         let pending = self.places.pop_front()?;

@@ -153,6 +153,14 @@ fn c9_a_peer_that_leaves_is_forgotten_although_its_fetch_is_parked() {
     assert_eq!(offsets(&answer), [(0, 0)], "what came before the end is done");
 }
 
+#[test]
+fn c11_a_negative_idle_time_closes_nobody() {
+    let broker = Broker::start_with(&["--set", "connections.max.idle.ms=-1"]);
+    let mut client = broker.connect();
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    still_answers(&mut client);
+}
+
 /// The request at this place of the stream: key, version, body, and whether
 /// it has an answer.
 fn mixed(at: i32) -> (ApiKey, i16, Vec<u8>, bool) {

@@ -83,6 +83,11 @@ impl Part {
         matches!(self.state, State::Failed(_) | State::Diverging(_))
     }
 
+    /// The bounds that the answer carries: none with an error.
+    pub(super) fn told_bounds(&self) -> Option<Bounds> {
+        self.bounds.filter(|_| !matches!(self.state, State::Failed(_)))
+    }
+
     fn find<E: Env>(&mut self, context: &Context<E>, terms: Terms) {
         let topic = match self.topic.reference() {
             TopicRef::Name(name) => context.owner.topic(&name),

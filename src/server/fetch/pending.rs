@@ -61,8 +61,8 @@ enum Phase {
     Registering(usize),
     /// Waits for reports or the deadline.
     Waiting,
-    /// Waits for so many cold reads.
-    Reading(usize),
+    /// Waits for cold reads.
+    Reading(cold::Reads),
     /// Tells the session what the answer says, from this partition on.
     Telling(usize),
     /// Encodes the heads of a long answer.
@@ -342,9 +342,7 @@ impl PendingFetch {
         } else if look.cold.is_empty() {
             Phase::Telling(0)
         } else {
-            let reads = look.cold.len();
-            cold::start(context.owner.logs().clone(), context.owner.clone(), place, look.cold);
-            Phase::Reading(reads)
+            Phase::Reading(cold::start(context, place, look.cold))
         };
         true
     }
@@ -393,9 +391,11 @@ impl PendingFetch {
             }
             let part = &mut self.parts[*next];
             if self.session.id != 0 {
+                // After an error the next answer is news, whatever was told before it.
+                let bounds = part.told_bounds();
                 let told = Told {
-                    high_watermark: part.bounds.map_or(-1, |b| b.high_watermark.0),
-                    log_start: part.bounds.map_or(-1, |b| b.log_start.0),
+                    high_watermark: bounds.map_or(-1, |b| b.high_watermark.0),
+                    log_start: bounds.map_or(-1, |b| b.log_start.0),
                 };
                 let has_records = matches!(part.state, State::Found(_));
                 let index = part.wanted.partition;
@@ -442,16 +442,16 @@ impl PendingFetch {
             PendingEvent::Wake { index, wake } => self.reported(context, index as usize, wake),
             PendingEvent::Deadline => self.overdue(),
             PendingEvent::Read { index, batches } => {
-                let Phase::Reading(left) = &mut self.phase else {
+                let Phase::Reading(reads) = &mut self.phase else {
                     unreachable!("only a fetch that reads is read for")
                 };
-                *left -= 1;
+                let last = reads.came();
                 self.parts[index as usize].state = match batches {
                     Ok(slices) => State::Found(slices),
                     Err(ErrorCode::None) => State::Empty,
                     Err(error) => State::Failed(error),
                 };
-                if *left == 0 {
+                if last {
                     self.phase = Phase::Telling(0);
                 }
             }

@@ -195,6 +195,70 @@ fn a_fetch_of_100000_partitions_goes_on_round_by_round_beside_others() {
     });
 }
 
+#[test]
+fn c54_what_comes_after_an_error_is_told_although_nothing_else_is_new() {
+    let sim = Sim::new(12);
+    sim.run_until(async {
+        let mut rig = Rig::new(sim.env(), plan(2)).await;
+        let (consumer, producer) = (rig.connect(), rig.connect());
+        append(&mut rig, producer, 0, 10).await;
+        let at = |fetch_offset| FetchPartition { fetch_offset, ..wanted(0) };
+        let request = |session_id, session_epoch, topics: Vec<FetchPartition>| {
+            let now =
+                FetchRequest { max_wait_ms: 0, session_id, session_epoch, ..fetch(1, topics) };
+            if now.topics[0].partitions.is_empty() {
+                return FetchRequest { topics: Vec::new(), ..now };
+            }
+            now
+        };
+        let error = |answer: &FetchResponse| {
+            let all = answer.responses.iter().flat_map(|topic| &topic.partitions);
+            all.map(|p| (p.error_code, p.high_watermark)).collect::<Vec<_>>()
+        };
+        let id = rig.send(consumer, VERSION, &request(0, 0, vec![at(1)]));
+        let answer = rig.answer::<FetchRequest>(consumer, VERSION, id).await;
+        let session = answer.session_id;
+        assert_eq!(error(&answer), [(0, 1)]);
+        let id = rig.send(consumer, VERSION, &request(session, 1, vec![]));
+        let answer = rig.answer::<FetchRequest>(consumer, VERSION, id).await;
+        assert_eq!(error(&answer), [], "nothing is new");
+        let id = rig.send(consumer, VERSION, &request(session, 2, vec![at(5)]));
+        let answer = rig.answer::<FetchRequest>(consumer, VERSION, id).await;
+        assert_eq!(error(&answer), [(ErrorCode::OffsetOutOfRange.code(), -1)]);
+        let id = rig.send(consumer, VERSION, &request(session, 3, vec![at(1)]));
+        let answer = rig.answer::<FetchRequest>(consumer, VERSION, id).await;
+        assert_eq!(error(&answer), [(0, 1)], "the error is over");
+    });
+}
+
+#[test]
+fn reads_end_with_the_connection_that_they_are_for() {
+    let sim = Sim::new(13);
+    sim.run_until(async {
+        let plan = Plan { tail_bytes: 1 << 20, ..plan(8) };
+        let mut rig = Rig::new(sim.env(), plan).await;
+        let (consumer, producer) = (rig.connect(), rig.connect());
+        for step in 0..80 {
+            append(&mut rig, producer, step % 8, 60_000).await;
+        }
+        let reads = |rig: &Rig| rig.context.counters.cold_reads.get();
+        let request = fetch(1, (0..8).map(wanted).collect());
+        let id = rig.send(consumer, VERSION, &request);
+        let answer = rig.answer::<FetchRequest>(consumer, VERSION, id).await;
+        let all = reads(&rig);
+        assert!(sizes(&answer).len() > 1 && all > 1, "{all} reads");
+        rig.send(consumer, VERSION, &request);
+        rig.turns();
+        rig.disconnect(consumer);
+        for _ in 0..1000 {
+            rig.env.sleep(Duration::from_millis(1)).await;
+            rig.round();
+        }
+        let more = reads(&rig) - all;
+        assert!(more <= 1, "{more} of {all} reads for nobody");
+    });
+}
+
 fn part(state: State) -> Part {
     let bounds = Bounds {
         log_start: Offset(3),

@@ -13,11 +13,15 @@ use crate::model::config::broker_key;
 use crate::wire::generated::{alter_configs as whole, incremental_alter_configs as incremental};
 
 use super::super::context::Request;
-use super::support::{BROKER, BROKER_LOGGER, TOPIC, command, is_here};
+use super::support::{BROKER, BROKER_LOGGER, TOPIC, as_known, command, is_here};
 
 /// How long a client waits for a change; the requests have no time of their
 /// own. Kafka's `request.timeout.ms`.
 const WAIT_MS: i32 = 30_000;
+
+/// KIP-599 counts changes of topics and partitions: no version of these
+/// requests has clients that know THROTTLING_QUOTA_EXCEEDED.
+const NEVER_THROTTLED: i16 = i16::MAX;
 
 /// Why nothing changed; none when it did.
 type Refusal = Option<(ErrorCode, String)>;
@@ -37,7 +41,7 @@ pub(in crate::server) async fn incremental<E: Env>(
     body: incremental::IncrementalAlterConfigsRequest,
 ) -> incremental::IncrementalAlterConfigsResponse {
     let wanted: Vec<_> = body.resources.into_iter().map(by_keys).collect();
-    let responses = alter(request, wanted, body.validate_only).await;
+    let (responses, throttle_time_ms) = alter(request, wanted, body.validate_only).await;
     let response = |(resource_type, resource_name, refusal): (i8, String, Refusal)| {
         let (error_code, error_message) = coded(refusal);
         incremental::AlterConfigsResourceResponse {
@@ -49,7 +53,7 @@ pub(in crate::server) async fn incremental<E: Env>(
     };
     incremental::IncrementalAlterConfigsResponse {
         responses: responses.into_iter().map(response).collect(),
-        ..Default::default()
+        throttle_time_ms,
     }
 }
 
@@ -59,7 +63,7 @@ pub(in crate::server) async fn replace<E: Env>(
     body: whole::AlterConfigsRequest,
 ) -> whole::AlterConfigsResponse {
     let wanted: Vec<_> = body.resources.into_iter().map(in_whole).collect();
-    let responses = alter(request, wanted, body.validate_only).await;
+    let (responses, throttle_time_ms) = alter(request, wanted, body.validate_only).await;
     let response = |(resource_type, resource_name, refusal): (i8, String, Refusal)| {
         let (error_code, error_message) = coded(refusal);
         whole::AlterConfigsResourceResponse {
@@ -71,7 +75,7 @@ pub(in crate::server) async fn replace<E: Env>(
     };
     whole::AlterConfigsResponse {
         responses: responses.into_iter().map(response).collect(),
-        ..Default::default()
+        throttle_time_ms,
     }
 }
 
@@ -129,16 +133,18 @@ fn no_key_twice(keys: &[String]) -> Result<(), (ErrorCode, String)> {
     }
 }
 
-/// Kind, name and outcome of each resource, in the order of the request.
+/// Kind, name and outcome of each resource, in the order of the request, and
+/// how long the client is to wait.
 async fn alter<E: Env>(
     request: &Request<E>,
     wanted: Vec<Wanted>,
     validate_only: bool,
-) -> Vec<(i8, String, Refusal)> {
+) -> (Vec<(i8, String, Refusal)>, i32) {
     let here = request.context.node().0;
     let (changes, answers) = sorted_out(wanted, here);
     let asked: Vec<String> = changes.iter().map(|(name, _)| name.clone()).collect();
     let mut decided: HashMap<String, Refusal> = HashMap::new();
+    let mut throttle_time_ms = 0;
     if !changes.is_empty() {
         let change = Command::AlterConfigs { changes, validate_only };
         match command(&request.context, change, WAIT_MS).await {
@@ -148,6 +154,8 @@ async fn alter<E: Env>(
             }
             Ok(reply) => unreachable!("AlterConfigs answered {reply:?}"),
             Err(error) => {
+                let (error, throttle) = as_known(error, request.version, NEVER_THROTTLED);
+                throttle_time_ms = throttle;
                 let refusal = Some((error.code, error.message));
                 decided.extend(asked.into_iter().map(|name| (name, refusal.clone())));
             }
@@ -157,7 +165,7 @@ async fn alter<E: Env>(
         let refusal = answer.unwrap_or_else(|| decided.get(&name).cloned().flatten());
         (kind, name, refusal)
     };
-    answers.into_iter().map(settle).collect()
+    (answers.into_iter().map(settle).collect(), throttle_time_ms)
 }
 
 type Answers = Vec<(i8, String, Option<Refusal>)>;

@@ -29,10 +29,8 @@ pub(in crate::server) async fn describe<E: Env>(
     };
     let mut topics = Vec::new();
     for name in names {
-        if context.owner.env().slice_over() {
-            context.owner.env().pause().await;
-        }
-        let partitions = partitions(context, &name, &wanted);
+        give_way(context).await;
+        let partitions = partitions(context, &name, &wanted).await;
         if !partitions.is_empty() {
             topics.push(DescribeLogDirsTopic { name, partitions });
         }
@@ -71,29 +69,40 @@ fn sorted(topics: Vec<DescribableLogDirTopic>) -> BTreeMap<String, Vec<i32>> {
     out
 }
 
-/// The partitions of a topic that are here, with their sizes.
-fn partitions<E: Env>(
+async fn give_way<E: Env>(context: &Context<E>) {
+    if context.owner.env().slice_over() {
+        context.owner.env().pause().await;
+    }
+}
+
+/// The partitions of a topic that are here, with their sizes. Gives way between
+/// any two of them: one may have a hundred thousand segments to add up, and a
+/// topic as many partitions.
+async fn partitions<E: Env>(
     context: &Context<E>,
     name: &str,
     wanted: &Wanted,
 ) -> Vec<DescribeLogDirsPartition> {
     let Some((id, count)) = topic(context, name) else { return Vec::new() };
     let Some(topic) = context.owner.topic_by_id(id) else { return Vec::new() };
-    let sized = |index: i32| {
-        let partition = topic.partition(PartitionIndex(index))?;
-        let size = context.owner.logs().size(partition.log)?;
-        Some(DescribeLogDirsPartition {
+    let indexes = match wanted.as_ref().and_then(|wanted| wanted.get(name)) {
+        Some(asked) => asked.clone(),
+        None => (0..count).collect(),
+    };
+    let mut sized = Vec::new();
+    for index in indexes {
+        give_way(context).await;
+        let Some(partition) = topic.partition(PartitionIndex(index)) else { continue };
+        let Some(size) = context.owner.logs().size(partition.log) else { continue };
+        sized.push(DescribeLogDirsPartition {
             partition_index: index,
             partition_size: i64::try_from(size).unwrap_or(i64::MAX),
             // Of a replica against its partition's high watermark: none.
             offset_lag: 0,
             is_future_key: false,
-        })
-    };
-    match wanted.as_ref().and_then(|wanted| wanted.get(name)) {
-        Some(asked) => asked.iter().copied().filter_map(sized).collect(),
-        None => (0..count).filter_map(sized).collect(),
+        });
     }
+    sized
 }
 
 fn topic<E: Env>(context: &Context<E>, name: &str) -> Option<(TopicId, i32)> {
@@ -104,7 +113,36 @@ fn topic<E: Env>(context: &Context<E>, name: &str) -> Option<(TopicId, i32)> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use super::super::testing::image;
     use super::*;
+    use crate::io::sim::Sim;
+    use crate::model::TopicConfig;
+    use crate::server::testing::{Plan, Rig};
+
+    #[test]
+    fn a_topic_of_many_partitions_gives_way_between_them() {
+        const PARTITIONS: i32 = 50;
+        let sim = Sim::new(1);
+        sim.run_until(async {
+            let topics = vec![("t", PARTITIONS, TopicConfig::default())];
+            let plan = Plan { topics, image: image(&[("t", PARTITIONS)]), ..Plan::default() };
+            let rig = Rig::new(sim.env(), plan).await;
+            sim.knobs(|knobs| knobs.slice_over = 1000);
+            let wanted = Some(sorted(vec![DescribableLogDirTopic {
+                topic: "t".into(),
+                partitions: (0..PARTITIONS).collect(),
+            }]));
+            for wanted in [None, wanted] {
+                let before = rig.env.monotonic();
+                let found = partitions(&rig.context, "t", &wanted).await;
+                assert_eq!(found.len(), 50);
+                let pause = Duration::from_nanos(200);
+                assert!(rig.env.monotonic() - before >= pause * 50, "a pause for each");
+            }
+        });
+    }
 
     #[test]
     fn partitions_asked_for_twice_are_told_once() {

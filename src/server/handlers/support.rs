@@ -186,7 +186,11 @@ mod tests {
     use crate::io::sim::Sim;
     use crate::server::handlers::testing::image;
     use crate::server::testing::{Plan, Rig};
+    use crate::wire::generated::alter_configs::{self as whole, AlterConfigsRequest};
     use crate::wire::generated::create_topics::{CreatableTopic, CreateTopicsRequest};
+    use crate::wire::generated::incremental_alter_configs::{
+        self as incremental, IncrementalAlterConfigsRequest,
+    };
 
     fn create(name: &str) -> CreateTopicsRequest {
         let topic = CreatableTopic {
@@ -226,7 +230,40 @@ mod tests {
                 let message = topic.error_message.as_deref().unwrap_or_default();
                 assert!(message.contains("millstream.metadata.changes.max"), "{message}");
             }
-            assert_eq!(rig.context.counters.commands_refused.get(), 2);
+            // KIP-599 says nothing of these.
+            let id = rig.send(
+                clients[2],
+                1,
+                &IncrementalAlterConfigsRequest {
+                    resources: vec![incremental::AlterConfigsResource {
+                        resource_type: TOPIC,
+                        resource_name: "c".into(),
+                        ..Default::default()
+                    }],
+                    ..Default::default()
+                },
+            );
+            rig.turns();
+            let answer = rig.answered::<IncrementalAlterConfigsRequest>(clients[2], 1, id);
+            let told = (answer.responses[0].error_code, answer.throttle_time_ms);
+            assert_eq!(told, (7, THROTTLE_MS));
+            let id = rig.send(
+                clients[3],
+                2,
+                &AlterConfigsRequest {
+                    resources: vec![whole::AlterConfigsResource {
+                        resource_type: TOPIC,
+                        resource_name: "c".into(),
+                        ..Default::default()
+                    }],
+                    ..Default::default()
+                },
+            );
+            rig.turns();
+            let answer = rig.answered::<AlterConfigsRequest>(clients[3], 2, id);
+            let told = (answer.responses[0].error_code, answer.throttle_time_ms);
+            assert_eq!(told, (7, THROTTLE_MS));
+            assert_eq!(rig.context.counters.commands_refused.get(), 4);
             // Both happen, and then there is room again.
             let exists = |rig: &Rig, name| rig.context.owner.topic(name).is_some();
             rig.rounds(|rig| exists(rig, "a") && exists(rig, "b")).await;

@@ -195,9 +195,14 @@ impl<'a, E: Env> Taking<'a, E> {
             since =
                 since % SLICE_BYTES + PARTITION_BYTES + partition.records.map_or(0, <[u8]>::len);
             let topic = topic.as_ref().expect("a partition follows its topic");
+            let budget = self.producing.0.borrow().budget();
             match self.take(topic, &partition) {
                 Ok(outcome) => self.pending.push(outcome),
-                Err(NoRoom(None)) => return Some(self.stop(before, Pause::NoMemory, None)),
+                Err(NoRoom(None)) => {
+                    // It is decompressed again at the next try, and counts once.
+                    self.producing.0.borrow_mut().begin(budget);
+                    return Some(self.stop(before, Pause::NoMemory, None));
+                }
                 Err(NoRoom(kept)) => return Some(self.stop(walk.place(), Pause::NoMemory, kept)),
             }
         }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::io::Env;
 use crate::io::sim::Sim;
+use crate::model::limits::DECOMPRESSED_BYTES_MAX;
 use crate::model::{CompressionType, TopicConfig};
 use crate::record::{BatchBuilder, Compression, NewRecord};
 use crate::server::testing::{Plan, Rig};
@@ -112,6 +113,30 @@ fn batches_that_were_made_anew_are_kept_in_a_pool() {
     assert!((10_000..20_000).contains(&kept), "{kept} bytes were kept");
     let (validated, _, kept) = goes_on(&config, 4096);
     assert!(validated > 50 && kept == 0, "without memory for them they are made each time");
+}
+
+#[test]
+fn a_batch_that_is_made_again_at_each_try_counts_once_against_bombs() {
+    const VALUE: usize = 32 << 20;
+    let sim = Sim::new(11);
+    sim.run_until(async {
+        let config = TopicConfig { compression: CompressionType::Lz4, ..TopicConfig::default() };
+        let mut rig = Rig::new(sim.env(), plan(&config)).await;
+        let held = take_all(&rig);
+        let kept: Vec<_> = std::iter::from_fn(|| rig.kept.take(4096)).collect();
+        let mut builder = BatchBuilder::new(Compression::Zstd);
+        builder.push(&NewRecord { value: Some(&vec![0; VALUE]), ..NewRecord::default() });
+        let mut asked = request(-1, 60_000, &[("a", 1)]);
+        asked.topic_data[0].partition_data[0].records = Some(builder.build().unwrap().into());
+        let one = rig.connect();
+        let id = rig.send(one, VERSION, &asked);
+        let tries = DECOMPRESSED_BYTES_MAX / VALUE + 3;
+        (0..tries).for_each(|_| rig.round());
+        assert!(rig.is_silent(one), "it waits");
+        assert_eq!(rig.context.counters.batches_validated.get(), tries as u64);
+        drop((held, kept));
+        assert_eq!(told(&answer(&mut rig, one, id).await), [(0, 0)]);
+    });
 }
 
 #[test]

@@ -58,7 +58,7 @@ pub(super) const KEYS: &[Key] = &[
         "connections.max.idle.ms",
         Kind::Long,
         Some("600000"),
-        "Idle time after which a connection is closed.",
+        "Idle time after which a connection is closed; negative is never.",
     )
     .enforced(),
     Key::new(
