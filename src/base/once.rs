@@ -41,11 +41,17 @@ impl<T> Giver<T> {
     pub fn give(self, value: T) {
         change(&self.0, State::Given(value));
     }
+
+    /// Whether the receiver is still there.
+    #[must_use]
+    pub fn is_awaited(&self) -> bool {
+        Rc::strong_count(&self.0) > 1
+    }
 }
 
 impl<T> Drop for Giver<T> {
     fn drop(&mut self) {
-        if matches!(*self.0.borrow(), State::Waiting(_)) {
+        if self.is_awaited() && matches!(*self.0.borrow(), State::Waiting(_)) {
             change(&self.0, State::Over);
         }
     }
@@ -76,10 +82,14 @@ mod tests {
     fn gives_once_and_says_when_nothing_comes() {
         let (giver, mut receiver) = once();
         assert_eq!(block_on(poll_once(&mut receiver)), None, "still waiting");
+        assert!(giver.is_awaited());
         giver.give(7);
         assert_eq!(block_on(receiver), Some(7));
         let (giver, receiver) = once::<u8>();
         drop(giver);
         assert_eq!(block_on(receiver), None);
+        let (giver, receiver) = once::<u8>();
+        drop(receiver);
+        assert!(!giver.is_awaited());
     }
 }

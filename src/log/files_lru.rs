@@ -3,20 +3,22 @@
 //!
 //! Owned by the shard. Never holds a borrow across an await; two tasks may
 //! open the same file at once, and both descriptors are good.
+//!
+//! Reads of clients take turns: the end of one wakes the one that has waited
+//! longest and no other, however many consumers lag.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::path::Path;
-use std::time::Duration;
+use std::rc::Rc;
 
 use ahash::AHashMap;
 
 use super::segment::names::Kind;
 use super::set::LogHandle;
-use crate::io::{Env, FileSystem, OpenMode};
+use crate::base::{Giver, once};
+use crate::io::{FileSystem, OpenMode};
 use crate::model::Offset;
-
-/// Between two looks of a read that waits for its turn.
-const READ_WAIT: Duration = Duration::from_millis(1);
 
 /// Which file.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -37,35 +39,63 @@ struct Inner<F> {
 pub(crate) struct FilesLru<F> {
     inner: RefCell<Inner<F>>,
     limit: usize,
-    /// Reads under way that were counted.
-    reads: Cell<usize>,
+    turns: Rc<RefCell<Turns>>,
+}
+
+/// Whose turn it is to read.
+struct Turns {
+    free: usize,
+    /// Whoever waits, longest first; only while none is free.
+    waiting: VecDeque<Giver<Reading>>,
 }
 
 /// A read of a client under way. It may use two files that the LRU has let go of
 /// meanwhile.
-pub(crate) struct Reading<'a>(&'a Cell<usize>);
+pub(crate) struct Reading(Rc<RefCell<Turns>>);
 
-impl Drop for Reading<'_> {
+impl Drop for Reading {
     fn drop(&mut self) {
-        self.0.set(self.0.get() - 1);
+        let next = {
+            let mut turns = self.0.borrow_mut();
+            let next = loop {
+                match turns.waiting.pop_front() {
+                    Some(gone) if !gone.is_awaited() => {}
+                    next => break next,
+                }
+            };
+            turns.free += usize::from(next.is_none());
+            next
+        };
+        // Whoever goes away before it looks drops this turn, for the next.
+        if let Some(next) = next {
+            next.give(Self(self.0.clone()));
+        }
     }
 }
 
 impl<F: Clone> FilesLru<F> {
     pub(crate) fn new(limit: usize) -> Self {
+        let limit = limit.max(1);
         let inner = Inner { open: AHashMap::new(), clock: 0 };
-        Self { inner: RefCell::new(inner), limit: limit.max(1), reads: Cell::new(0) }
+        let turns = Turns { free: (limit / 4).max(1), waiting: VecDeque::new() };
+        Self { inner: RefCell::new(inner), limit, turns: Rc::new(RefCell::new(turns)) }
     }
 
     /// Waits until a further read of a client may use files: all of them together
     /// hold half as many beside the LRU as that keeps open, so that housekeeping
     /// finds descriptors.
-    pub(crate) async fn begin_read(&self, env: &impl Env) -> Reading<'_> {
-        while self.reads.get() >= (self.limit / 4).max(1) {
-            env.sleep(READ_WAIT).await;
-        }
-        self.reads.set(self.reads.get() + 1);
-        Reading(&self.reads)
+    pub(crate) async fn begin_read(&self) -> Reading {
+        let turn = {
+            let mut turns = self.turns.borrow_mut();
+            if turns.free > 0 {
+                turns.free -= 1;
+                return Reading(self.turns.clone());
+            }
+            let (giver, turn) = once();
+            turns.waiting.push_back(giver);
+            turn
+        };
+        turn.await.expect("whoever waits is given a turn, or is gone")
     }
 
     /// The file, opened with `mode` unless it is open already.

@@ -365,7 +365,7 @@ pub(crate) async fn read_journal<E: Env>(
     Ok(buf.freeze().slice((at - start) as usize..need))
 }
 
-/// The epoch-start offset of a log, for callers that only have an entry.
+/// Where a log starts, as the checkpoint says; at 0 when none names it.
 pub(crate) fn entry_start(entry: Option<&LogEntry>) -> Offset {
     Offset(entry.map_or(0, |e| e.log_start))
 }

@@ -2,10 +2,10 @@
 //! and how what lies before its start leaves the disk.
 //!
 //! Order, so that a crash anywhere neither loses what is at or above a log
-//! start nor brings back what is below it: the floor rises past the segments
-//! that go, a checkpoint says the new start, then readers see it, then files
-//! are renamed, and unlinked later at a limited rate. A recovery sweeps away
-//! what a rename that was lost left behind.
+//! start nor brings back what is below it: a checkpoint says the new start,
+//! then readers see it; the floor rises past the segments that go, and a second
+//! checkpoint says so; then files are renamed, and unlinked later at a limited
+//! rate. A recovery sweeps away what a rename that was lost left behind.
 
 use std::path::PathBuf;
 use std::rc::Rc;

@@ -283,7 +283,7 @@ impl<E: Env> LogSet<E> {
 
     /// Does what `read` could not do from memory.
     pub async fn read_cold(&self, read: ColdRead) -> Result<Slices> {
-        let _reading = self.shared.files.begin_read(&self.shared.env).await;
+        let _reading = self.shared.files.begin_read().await;
         loop {
             let view = self.shared.view(read.handle);
             let found = self.shared.read_cold(read).await;
@@ -302,7 +302,7 @@ impl<E: Env> LogSet<E> {
         timestamp: Timestamp,
         upper: Offset,
     ) -> Result<Option<TimestampOffset>> {
-        let _reading = self.shared.files.begin_read(&self.shared.env).await;
+        let _reading = self.shared.files.begin_read().await;
         loop {
             let view = self.shared.view(handle);
             let found = self.shared.offset_for_timestamp(handle, timestamp, upper).await;

@@ -264,8 +264,7 @@ impl<E: Env> Shared<E> {
             Ok((head, _)) => {
                 Ok(head.end().plus(-1) == last && head.max_timestamp == entry.timestamp)
             }
-            // The last: its file went away meanwhile.
-            Err(Error::Corrupt { .. } | Error::Unreadable { .. } | Error::Io { .. }) => Ok(false),
+            Err(Error::Corrupt { .. }) => Ok(false),
             Err(error) => Err(error),
         }
     }

@@ -91,23 +91,31 @@ impl<E: Env> Shared<E> {
     }
 
     /// Largest timestamp of a closed segment: the last entry of its time index.
+    /// Without one that can be believed the segment is looked at whatever is
+    /// asked for, and no age ends it.
     pub(crate) async fn load_largest(
         self: &Rc<Self>,
         handle: LogHandle,
         base: Offset,
     ) -> Result<Timestamp> {
-        let largest = match self.time_entry(handle, base, None, |_| true).await? {
-            Found::Entry(entry) => entry.timestamp,
-            Found::Nothing => Timestamp::NONE,
-            // Then it is looked at whatever is asked for, and no age ends it.
-            Found::Damaged => Timestamp(i64::MAX),
+        let unknown = Timestamp(i64::MAX);
+        let found = match self.time_entry(handle, base, None, |_| true).await? {
+            Found::Entry(entry) => Some(entry.timestamp),
+            // Of records without a timestamp there is no entry, and none when
+            // the file is missing or was cut.
+            Found::Nothing | Found::Damaged => None,
+            // The next look may find more.
+            Found::Unreadable => return Ok(unknown),
         };
         if let Some(log) = self.state.borrow_mut().log_mut(handle)
             && let Some(segment) = log.closed.get_mut(&base)
         {
+            let empty = if segment.len == 0 { Timestamp::NONE } else { unknown };
+            let largest = found.unwrap_or(empty);
             segment.max_timestamp = Some(largest);
+            return Ok(largest);
         }
-        Ok(largest)
+        Ok(found.unwrap_or(unknown))
     }
 
     /// The offset up to which the time index says that all is older.
@@ -135,7 +143,7 @@ impl<E: Env> Shared<E> {
         let found = self.time_entry(handle, base, flushed, |e| e.timestamp < timestamp).await?;
         Ok(match found {
             Found::Entry(entry) => base.plus(i64::from(entry.relative) + 1),
-            Found::Nothing | Found::Damaged => base,
+            Found::Nothing | Found::Damaged | Found::Unreadable => base,
         })
     }
 
@@ -156,12 +164,18 @@ impl<E: Env> Shared<E> {
             Ok(None) => return Ok(Found::Nothing),
             Err(error @ Error::Io { .. }) => {
                 tracing::warn!(%error, "a time index cannot be read");
-                return Ok(Found::Damaged);
+                return Ok(Found::Unreadable);
             }
             Err(error) => return Err(error),
         };
-        if self.is_time_of_batch(handle, base, entry).await? {
-            return Ok(Found::Entry(entry));
+        match self.is_time_of_batch(handle, base, entry).await {
+            Ok(true) => return Ok(Found::Entry(entry)),
+            Ok(false) => {}
+            Err(error @ (Error::Io { .. } | Error::Unreadable { .. })) => {
+                tracing::warn!(%error, "the batch of a time index entry cannot be read");
+                return Ok(Found::Unreadable);
+            }
+            Err(error) => return Err(error),
         }
         let path = self.path(handle, base, Kind::TimeIndex)?;
         tracing::warn!(path = %path.display(), ?entry, "a time index entry names no batch");
@@ -211,6 +225,8 @@ enum Found {
     Nothing,
     /// Nothing that could be believed.
     Damaged,
+    /// This time it could not be read.
+    Unreadable,
 }
 
 /// Consecutive pieces as one slice, copied only when there are several.

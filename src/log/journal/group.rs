@@ -158,7 +158,7 @@ impl GroupBuilder {
 
     /// As `padded_len`, with one more frame that fits.
     pub(crate) fn padded_len_with(&self, payload: usize) -> usize {
-        (self.buf.len() + frame_len(payload)).next_multiple_of(GROUP_ALIGN)
+        (self.len() + frame_len(payload)).next_multiple_of(GROUP_ALIGN)
     }
 
     pub(crate) fn is_empty(&self) -> bool {

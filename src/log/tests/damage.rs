@@ -192,3 +192,43 @@ fn a_bad_sector_does_not_hide_what_lies_before_it() {
         assert_eq!(offsets(&one), [5], "the first batch alone");
     });
 }
+
+/// Largest timestamps are asked for anew after an error that may pass.
+#[test]
+fn a_time_index_that_could_not_be_read_once_is_read_again() {
+    const TIMES: &str = "00000000000000000000.timeindex";
+    for failing in [TIMES, FIRST] {
+        let (sim, _) = written(10);
+        let env = sim.env();
+        sim.run_until(async {
+            let (set, found) = start(&env, DurabilityClass::Disk).await;
+            let limit = LogConfig { retention_ms: 100, ..known(DurabilityClass::Disk).config };
+            set.set_config(found.handle, limit);
+            sim.faults(NODE, |f| f.rate(FaultOp::Read, failing, 1000, libc::EIO));
+            assert_eq!(set.retained_from(found.handle, 10_000).await.unwrap(), None, "{failing}");
+            sim.faults(NODE, |f| f.clear());
+            let from = set.retained_from(found.handle, 10_000).await.unwrap();
+            assert_eq!(from, Some(Offset(200)), "{failing}");
+        });
+    }
+}
+
+/// What lies in a segment is found by time without its time index too.
+#[test]
+fn a_segment_without_its_time_index_is_not_passed_over() {
+    for left in [None, Some(5)] {
+        let (sim, _) = written(11);
+        let env = sim.env();
+        sim.run_until(async {
+            let (set, found) = start(&env, DurabilityClass::Disk).await;
+            let times = Path::new(FIRST).with_extension("timeindex");
+            let bytes = env.fs().read(&times).await.unwrap();
+            env.fs().remove_file(&times).await.unwrap();
+            if let Some(left) = left {
+                env.fs().write(&times, bytes[..left].to_vec()).await.unwrap();
+            }
+            let first = set.offset_for_timestamp(found.handle, Timestamp(7), Offset(200)).await;
+            assert_eq!(first.unwrap().map(|f| f.offset), Some(Offset(7)), "{left:?}");
+        });
+    }
+}

@@ -1,6 +1,9 @@
 //! What readers and housekeeping leave each other: memory and descriptors.
 
 use std::cell::Cell;
+use std::pin::{Pin, pin};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use super::*;
@@ -56,7 +59,7 @@ fn reads_of_clients_use_a_bounded_number_of_files() {
             let (env, files) = (env.clone(), files.clone());
             let (now, most, done) = (now.clone(), most.clone(), done.clone());
             let task = env.clone().spawn(async move {
-                let _reading = files.begin_read(&env).await;
+                let _reading = files.begin_read().await;
                 now.set(now.get() + 1);
                 most.set(most.get().max(now.get()));
                 env.sleep(Duration::from_micros(300)).await;
@@ -70,4 +73,48 @@ fn reads_of_clients_use_a_bounded_number_of_files() {
         }
         assert_eq!(most.get(), 4, "a quarter of the files that are kept open");
     });
+}
+
+#[derive(Default)]
+struct Wakes(AtomicUsize);
+
+impl Wake for Wakes {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+fn poll<F: Future>(future: Pin<&mut F>, wakes: &Arc<Wakes>) -> Poll<F::Output> {
+    future.poll(&mut Context::from_waker(&Waker::from(wakes.clone())))
+}
+
+/// A turn goes to the read that has waited longest, past those that gave up,
+/// and wakes no other; a newcomer does not get in before it.
+#[test]
+fn reads_of_clients_take_turns_in_order() {
+    let files: FilesLru<()> = FilesLru::new(4);
+    let wakes: [Arc<Wakes>; 5] = Default::default();
+    let woken = || wakes.each_ref().map(|wakes| wakes.0.load(Ordering::Relaxed));
+    let Poll::Ready(reading) = poll(pin!(files.begin_read()), &wakes[0]) else {
+        panic!("one may read")
+    };
+    let mut first = pin!(files.begin_read());
+    let mut gives_up = Box::pin(files.begin_read());
+    let mut leaves_late = Box::pin(files.begin_read());
+    let mut newcomer = pin!(files.begin_read());
+    assert!(poll(first.as_mut(), &wakes[1]).is_pending());
+    assert!(poll(gives_up.as_mut(), &wakes[2]).is_pending());
+    assert!(poll(leaves_late.as_mut(), &wakes[3]).is_pending());
+    assert_eq!(woken(), [0, 0, 0, 0, 0]);
+    drop(reading);
+    assert_eq!(woken(), [0, 1, 0, 0, 0], "one turn, one wake");
+    assert!(poll(newcomer.as_mut(), &wakes[4]).is_pending(), "the turn was given already");
+    let Poll::Ready(reading) = poll(first.as_mut(), &wakes[1]) else { panic!("it is its turn") };
+    drop(gives_up);
+    drop(reading);
+    assert_eq!(woken(), [0, 1, 0, 1, 0], "past the one that gave up");
+    drop(leaves_late);
+    assert_eq!(woken(), [0, 1, 0, 1, 1], "its turn is not lost");
+    assert!(poll(newcomer.as_mut(), &wakes[4]).is_ready());
+    assert!(poll(pin!(files.begin_read()), &wakes[0]).is_ready(), "and comes back");
 }

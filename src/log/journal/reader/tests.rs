@@ -47,6 +47,7 @@ proptest! {
             let payload = chunk.freeze();
             let header = tail_frame(&payload);
             prop_assert_eq!(copied.fits(size), mixed.fits(size));
+            let expected = (copied.padded_len_with(size), mixed.padded_len_with(size));
             copied.push(&header, &[&payload]);
             if copy {
                 mixed.push(&header, &[&payload]);
@@ -55,6 +56,7 @@ proptest! {
                 let pieces = [payload.slice(0..cut), payload.slice(cut..size)];
                 mixed.push_from(&header, &[], &pieces);
             }
+            prop_assert_eq!((copied.padded_len(), mixed.padded_len()), expected);
             prop_assert_eq!(copied.padded_len(), mixed.padded_len());
         }
         let (copied, mixed) = (copied.seal(FILE, 10, 7), mixed.seal(FILE, 10, 7));
