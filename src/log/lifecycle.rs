@@ -60,7 +60,7 @@ impl<E: Env> Shared<E> {
             log_start: Offset::ZERO,
             start_wanted: Offset::ZERO,
             droppable: Offset::ZERO,
-            snapshot_at: Offset::ZERO,
+            snapshots_stored: Vec::new(),
             high_watermark: Offset::ZERO,
             journal_durable: Offset::ZERO,
             durable: Offset::ZERO,
@@ -78,7 +78,7 @@ impl<E: Env> Shared<E> {
             bytes_since_snapshot: 0,
             snapshots: 0,
             leaving: false,
-            snapshot_begun: None,
+            snapshots_begun: Vec::new(),
         });
         let open = FrameHeader::bare(FrameKind::Open, known.log_id, epoch);
         self.queue_patiently(handle, open, &[known.dir_name().as_bytes()]).await?;

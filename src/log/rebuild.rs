@@ -82,7 +82,7 @@ pub(crate) async fn rebuild<E: Env>(
         log_start,
         start_wanted: log_start,
         droppable: Offset::ZERO,
-        snapshot_at: snapshot.as_ref().map_or(Offset::ZERO, |(at, _)| *at),
+        snapshots_stored: snapshot.iter().map(|(at, _)| *at).collect(),
         high_watermark: end,
         journal_durable: end,
         durable: end,
@@ -100,7 +100,7 @@ pub(crate) async fn rebuild<E: Env>(
         bytes_since_snapshot: 0,
         snapshots: 0,
         leaving: false,
-        snapshot_begun: None,
+        snapshots_begun: Vec::new(),
     });
     Ok(Recovered {
         handle,

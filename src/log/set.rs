@@ -245,10 +245,13 @@ impl<E: Env> LogSet<E> {
         self.shared.env.fs().space(dir).await.map_err(|e| super::Error::io(dir, e))
     }
 
-    /// Offset of the newest producer snapshot that is on disk, as far as known.
+    /// Offset of the newest producer snapshot that every start from now on will
+    /// find and may use, 0 when there is none: it is on disk, and at or below
+    /// the high watermark, so that what it speaks of is not lost in a crash.
     #[must_use]
     pub fn newest_snapshot(&self, handle: LogHandle) -> Option<Offset> {
-        Some(self.shared.state.borrow().log(handle)?.snapshot_at)
+        let state = self.shared.state.borrow();
+        Some(state.log(handle)?.committed_snapshot().unwrap_or(Offset::ZERO))
     }
 
     /// First readable offset, durable end and end of a log.
@@ -355,9 +358,11 @@ impl<E: Env> LogSet<E> {
         state.log(handle)?.epochs.at(offset)
     }
 
-    /// Stores a producer snapshot taken at `at`; keeps the two latest. The
-    /// call itself, not the first poll, is what a truncation comes before or
-    /// after: make it where the state is taken, and spawn what it returns.
+    /// Stores a producer snapshot taken at `at`; keeps the two latest, and the
+    /// latest that is committed. `Ok` once it is on disk, whoever stored it, or
+    /// is void. The call itself, not the first poll, is what a truncation comes
+    /// before or after: make it where the state is taken, and spawn what it
+    /// returns.
     pub fn put_producer_snapshot(
         &self,
         handle: LogHandle,

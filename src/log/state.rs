@@ -58,8 +58,8 @@ pub(crate) struct Log {
     pub(crate) start_wanted: Offset,
     /// Segments that end here or before are needed by no checkpoint.
     pub(crate) droppable: Offset,
-    /// Newest producer snapshot on disk, as far as known.
-    pub(crate) snapshot_at: Offset,
+    /// Producer snapshots on disk, as far as known, oldest first.
+    pub(crate) snapshots_stored: Vec<Offset>,
     pub(crate) high_watermark: Offset,
     /// What the journal holds in order, bypassed bytes not considered.
     pub(crate) journal_durable: Offset,
@@ -88,8 +88,8 @@ pub(crate) struct Log {
     pub(crate) snapshots: u32,
     /// It is being deleted: nobody waits for space on its behalf any more.
     pub(crate) leaving: bool,
-    /// Where the latest of them was taken, until it fails.
-    pub(crate) snapshot_begun: Option<Offset>,
+    /// Where these were taken: no two at once write the same file.
+    pub(crate) snapshots_begun: Vec<Offset>,
 }
 
 impl Log {

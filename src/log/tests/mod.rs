@@ -14,6 +14,7 @@ mod bounds;
 mod damage;
 mod retention;
 mod shares;
+mod snapshots;
 mod space;
 mod truncation;
 mod waits;
