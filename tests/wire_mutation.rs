@@ -21,9 +21,11 @@ use std::cell::Cell;
 
 use bytes::Bytes;
 use dispatch::Role;
+use millstream::wire::fetch::{FetchStep, FetchWalk};
 use millstream::wire::frame::{self, Split};
 use millstream::wire::{
-    ApiKey, FetchView, ProduceView, Reader, RequestHeader, ResponseHeader, WireError, Writer,
+    ApiKey, FetchView, ProduceView, ProduceWalk, Reader, RequestHeader, ResponseHeader, WireError,
+    Writer,
 };
 use random::Random;
 
@@ -166,6 +168,36 @@ fn mutate(random: &mut Random, bytes: &mut Vec<u8>) {
     }
 }
 
+/// Walks as the broker does, stopped before every step.
+fn walk_produce(view: &ProduceView<'_>, frame: &[u8]) {
+    let (mut walk, mut partitions) = (view.walk(), 0);
+    loop {
+        walk = ProduceWalk::resume(frame, walk.place());
+        if walk.next_partition().is_some() {
+            partitions += 1;
+        } else if walk.next_topic().is_none() {
+            break;
+        }
+    }
+    assert!(walk.is_done() && partitions == view.partition_count);
+}
+
+/// As `walk_produce`.
+fn walk_fetch(view: &FetchView<'_>, frame: &[u8]) {
+    let (mut walk, mut topics, mut wanted, mut forgotten) = (view.walk(), 0, 0, 0);
+    loop {
+        walk = FetchWalk::resume(frame, walk.place());
+        match walk.next() {
+            Some(FetchStep::Topic(_)) => topics += 1,
+            Some(FetchStep::Wanted(_)) => wanted += 1,
+            Some(FetchStep::Forgotten(_)) => forgotten += 1,
+            None => break,
+        }
+    }
+    assert_eq!(topics, view.topic_count + view.forgotten_count);
+    assert_eq!((wanted, forgotten), (view.partition_count, view.forgotten_partition_count));
+}
+
 /// What a broker does with bytes from a socket, to the end of the codec.
 fn request(bytes: &Bytes) -> Result<(), WireError> {
     let Split::Whole { length } = frame::split(bytes, FRAME_LIMIT)? else { return Ok(()) };
@@ -177,6 +209,7 @@ fn request(bytes: &Bytes) -> Result<(), WireError> {
             if let Ok(view) = ProduceView::parse(reader.clone(), header.version) {
                 let count = view.topics().map(|topic| topic.partitions().count()).sum::<usize>();
                 assert_eq!(count, view.partition_count);
+                walk_produce(&view, &frame);
             }
         }
         ApiKey::Fetch => {
@@ -184,6 +217,7 @@ fn request(bytes: &Bytes) -> Result<(), WireError> {
                 let count = view.topics().map(|topic| topic.partitions().count()).sum::<usize>();
                 assert_eq!(count, view.partition_count);
                 assert_eq!(view.forgotten().count(), view.forgotten_count);
+                walk_fetch(&view, &frame);
             }
         }
         _ => {}

@@ -6,9 +6,11 @@
 
 use libfuzzer_sys::fuzz_target;
 use millstream::for_each_api;
+use millstream::wire::fetch::FetchWalk;
 use millstream::wire::generated::*;
 use millstream::wire::{
-    FetchView, Message, ProduceView, Reader, RequestHeader, RequestPrefix, ResponseHeader,
+    FetchView, Message, ProduceView, ProduceWalk, Reader, RequestHeader, RequestPrefix,
+    ResponseHeader,
 };
 
 fuzz_target!(|frame: &[u8]| {
@@ -38,6 +40,14 @@ fn read_request(frame: &[u8]) {
                 for topic in view.topics() {
                     assert!(topic.partitions().all(|_| true));
                 }
+                // As the broker goes through it, stopped before every step.
+                let mut walk = view.walk();
+                loop {
+                    walk = ProduceWalk::resume(body, walk.place());
+                    if walk.next_partition().is_none() && walk.next_topic().is_none() {
+                        break;
+                    }
+                }
             }
             agree::<produce::ProduceRequest>(view.is_ok(), body, version);
         }
@@ -49,6 +59,13 @@ fn read_request(frame: &[u8]) {
                 }
                 for topic in view.forgotten() {
                     assert!(topic.partitions().all(|_| true));
+                }
+                let mut walk = view.walk();
+                loop {
+                    walk = FetchWalk::resume(body, walk.place());
+                    if walk.next().is_none() {
+                        break;
+                    }
                 }
             }
             agree::<fetch::FetchRequest>(view.is_ok(), body, version);
