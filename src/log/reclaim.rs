@@ -405,14 +405,24 @@ impl<E: Env> Shared<E> {
         self.state.borrow().log(handle).map(Log::class).ok_or(Error::Gone)
     }
 
-    /// Writes the checkpoint of this shard, one at a time.
+    /// Writes the checkpoint of this shard, one at a time: one that begins after
+    /// the call.
     pub(crate) async fn write_checkpoint(&self) -> Result<()> {
-        self.signal
+        let asked = self.state.borrow().checkpoint_sequence;
+        let mine = self
+            .signal
             .wait(|| {
                 let mut state = self.state.borrow_mut();
-                (!std::mem::replace(&mut state.checkpointing, true)).then_some(())
+                // Those who wait for one together need one.
+                if state.checkpoint_stored > asked {
+                    return Some(false);
+                }
+                (!std::mem::replace(&mut state.checkpointing, true)).then_some(true)
             })
             .await;
+        if !mine {
+            return Ok(());
+        }
         let result = self.store_checkpoint().await;
         self.state.borrow_mut().checkpointing = false;
         self.signal.notify();
@@ -433,6 +443,7 @@ impl<E: Env> Shared<E> {
         let dir = self.config.journal_dir();
         checkpoint::store(&self.env, &dir, self.config.shard.0, &checkpoint).await?;
         let mut state = self.state.borrow_mut();
+        state.checkpoint_stored = checkpoint.sequence;
         for (handle, upto) in handles {
             if let Some(log) = state.log_mut(handle) {
                 log.droppable = log.droppable.max(upto);

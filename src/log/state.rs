@@ -171,6 +171,8 @@ pub(crate) struct State<E: Env> {
     /// Directories that are about to be renamed away.
     pub(crate) leaving: Vec<PathBuf>,
     pub(crate) checkpoint_sequence: u64,
+    /// Sequence of the last checkpoint that this process stored.
+    pub(crate) checkpoint_stored: u64,
     pub(crate) unsynced: Unsynced<FileOf<E>>,
 }
 
@@ -204,6 +206,7 @@ impl<E: Env> State<E> {
             dropper_running: false,
             leaving: Vec::new(),
             checkpoint_sequence: 0,
+            checkpoint_stored: 0,
             unsynced: Unsynced::default(),
         }
     }

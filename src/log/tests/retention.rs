@@ -236,3 +236,24 @@ fn a_start_that_waits_for_space_moves_no_log_start() {
 fn found_len() -> usize {
     batch(&[(0, 930)], Compression::None).len()
 }
+
+/// Log starts that are moved together share their checkpoints.
+#[test]
+fn many_moves_at_once_write_few_checkpoints() {
+    on_sim(async |env| {
+        let (set, found) = start(&env, DurabilityClass::Disk).await;
+        let log = found.handle;
+        fill(&env, &set, log, 50).await;
+        let before = set.shared.state.borrow().checkpoint_sequence;
+        let moves = (1..=40).map(|to| {
+            let set = &set;
+            async move { set.advance_log_starts(&[(log, Offset(to))]).await }
+        });
+        for moved in crate::log::together::all(moves.collect()).await {
+            moved.unwrap();
+        }
+        assert_eq!(set.bounds(log).unwrap().0, Offset(40));
+        let written = set.shared.state.borrow().checkpoint_sequence - before;
+        assert!(written <= 2, "{written} checkpoints: the first, and one for all others");
+    });
+}
