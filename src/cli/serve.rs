@@ -24,7 +24,7 @@ pub(super) struct ServeArgs {
     /// Address for metrics and health (not there yet: refused).
     #[arg(long, value_name = "HOST:PORT")]
     admin_listen: Option<SocketAddr>,
-    /// Number of shards, one pinned thread each (this version runs one).
+    /// Number of shards, one thread each (this version runs one).
     #[arg(long, value_name = "N", default_value_t = 1)]
     shards: u16,
     /// Cores to pin shards to, such as `0` or `2,3` or `0-3`.

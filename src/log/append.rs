@@ -301,9 +301,7 @@ impl<E: Env> Shared<E> {
                     return Some(Ok(()));
                 }
                 let ends = state.closing && journal.stalled && journal.refused;
-                let source = std::io::Error::from_raw_os_error(libc::ENOSPC);
-                let path = self.config.journal_dir();
-                ends.then_some(Err(super::Error::NoSpace { path, source }))
+                ends.then(|| Err(super::Error::no_space(self.config.journal_dir())))
             })
             .await?;
         self.check()

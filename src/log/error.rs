@@ -130,6 +130,11 @@ impl Error {
         }
     }
 
+    /// There is no space, known without trying.
+    pub(crate) fn no_space(path: PathBuf) -> Self {
+        Self::NoSpace { path, source: io::Error::from_raw_os_error(libc::ENOSPC) }
+    }
+
     /// An error of a write: passes when space returns, else ends the process.
     pub(crate) fn write(reason: FatalReason, path: &Path, source: io::Error) -> Self {
         if is_no_space(&source) {

@@ -132,8 +132,7 @@ impl<E: Env> Shared<E> {
         if !ready {
             // Until a start has its first frames, a checkpoint would make void
             // what the old journals hold.
-            let source = std::io::Error::from_raw_os_error(libc::ENOSPC);
-            return Err(Error::NoSpace { path: self.config.journal_dir(), source });
+            return Err(Error::no_space(self.config.journal_dir()));
         }
         let mut ahead = Vec::with_capacity(moves.len());
         for &(handle, to) in moves {

@@ -249,8 +249,7 @@ impl<E: Env> Shared<E> {
             }
             if reserve.missing && more > 0 {
                 // What is free is for those who wait for it.
-                let source = std::io::Error::from_raw_os_error(libc::ENOSPC);
-                return Err(Error::NoSpace { path: self.reserve_path(), source });
+                return Err(Error::no_space(self.reserve_path()));
             }
         }
         self.claim_reserve().await;
@@ -273,8 +272,7 @@ impl<E: Env> Shared<E> {
             let file = self.reserve_file().await?;
             // A try that fails takes all there is from others, for a moment.
             if !found && !self.seems_free(wanted - held).await {
-                let source = std::io::Error::from_raw_os_error(libc::ENOSPC);
-                return Err(Error::NoSpace { path: file.path().clone(), source });
+                return Err(Error::no_space(file.path().clone()));
             }
             if let Err(source) = file.allocate(0..wanted).await {
                 let error = Error::io(file.path(), source);

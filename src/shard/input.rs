@@ -283,6 +283,15 @@ mod tests {
         FrameMemory { pool: pool.clone(), reserve: Pool::new("reserve", 1).unwrap() }
     }
 
+    /// A pool for not even two of four frames, a reserve for one; the frame.
+    fn four_of_300_kib() -> (FrameMemory, Vec<u8>, Vec<Input<Vec<u8>>>) {
+        let memory = FrameMemory {
+            pool: Pool::new("receive", 512 << 10).unwrap(),
+            reserve: Pool::new("reserve", 300 << 10).unwrap(),
+        };
+        (memory, framed(300 << 10, 5), (0..4).map(|_| Input::new(1 << 20)).collect())
+    }
+
     fn collect(input: &mut Input<Vec<u8>>, memory: &FrameMemory, into: &mut Vec<Vec<u8>>) {
         while input.advance(memory).unwrap() == Progress::Frame {
             into.push(input.frame().to_vec());
@@ -421,12 +430,7 @@ mod tests {
 
     #[test]
     fn bytes_kept_for_later_that_hold_the_pool_end_through_the_reserve() {
-        let memory = FrameMemory {
-            pool: Pool::new("receive", 512 << 10).unwrap(),
-            reserve: Pool::new("reserve", 300 << 10).unwrap(),
-        };
-        let frame = framed(300 << 10, 5);
-        let mut inputs: Vec<_> = (0..4).map(|_| Input::new(1 << 20)).collect();
+        let (memory, frame, mut inputs) = four_of_300_kib();
         for input in &mut inputs {
             input.push(frame[..128 << 10].to_vec());
             assert!(input.give_back(&memory));
@@ -444,12 +448,7 @@ mod tests {
 
     #[test]
     fn frames_that_hold_the_pool_together_end_through_the_reserve() {
-        let memory = FrameMemory {
-            pool: Pool::new("receive", 512 << 10).unwrap(),
-            reserve: Pool::new("reserve", 300 << 10).unwrap(),
-        };
-        let frame = framed(300 << 10, 5);
-        let mut inputs: Vec<_> = (0..4).map(|_| Input::new(1 << 20)).collect();
+        let (memory, frame, mut inputs) = four_of_300_kib();
         for input in &mut inputs {
             input.push(frame[..100 << 10].to_vec());
             assert_eq!(input.advance(&memory), Ok(Progress::Starving));

@@ -69,33 +69,34 @@ fn blocked_connections_go_on_when_there_is_no_memory_either() {
 /// who wait for that memory hold all buffers.
 #[test]
 fn frames_that_hold_the_memory_end_while_others_hold_the_buffers() {
-    const FRAME: usize = 300_000;
-    const NEARLY: usize = FRAME - 10_000;
-    // Eight frames begin with 128 KiB each, and one in the reserve, which lacks
-    // too little to be received into it before buffers are short.
-    let shard = Shard::start_with(Limits::default(), 1 << 20, 512 << 10);
-    let body = [&b"e"[..], &vec![5; FRAME]].concat();
-    let whole = frame(&body);
-    let begin = |len: usize| {
-        let mut stream = connect(&shard);
+    // Eight large frames begin with 128 KiB each, which is the pool. A ninth lies
+    // in the reserve and lacks too little to be received into it before buffers
+    // are short; what is left of the reserve is not enough for a large one.
+    let shard = Shard::start_with(Limits::default(), 1 << 20, 340 << 10);
+    let large = [&b"e"[..], &vec![5; 300_000]].concat();
+    let ninth = [&b"e"[..], &vec![6; 70_000]].concat();
+    let begin = |body: &Vec<u8>, len: usize| {
+        let (mut stream, whole) = (connect(&shard), frame(body));
         stream.write_all(&whole[..len]).unwrap();
-        stream
+        (stream, whole[len..].to_vec(), body.clone())
     };
-    let growing: Vec<_> = [[80_000; 8].as_slice(), &[NEARLY]].concat();
-    let growing: Vec<_> = growing.into_iter().map(|len| (begin(len), len)).collect();
+    let mut all: Vec<_> = (0..8).map(|_| begin(&large, 80_000)).collect();
+    while shard.pools.receive.used() < shard.receive_idle + (1 << 20) {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    all.push(begin(&ninth, 68_000));
     while shard.pools.frames.used() == 0 {
         std::thread::sleep(Duration::from_millis(1));
     }
     // What the ring does cannot be seen from outside.
     std::thread::sleep(Duration::from_millis(100));
-    let waiting: Vec<_> = (0..250).map(|_| (begin(100_000), 100_000)).collect();
+    all.extend((0..250).map(|_| begin(&large, 100_000)));
     std::thread::sleep(Duration::from_millis(300));
     std::thread::scope(|scope| {
-        for (mut stream, sent) in growing.into_iter().chain(waiting) {
-            let (whole, body) = (&whole, &body);
+        for (mut stream, rest, body) in all {
             scope.spawn(move || {
-                stream.write_all(&whole[sent..]).unwrap();
-                assert!(read_frame(&mut stream) == *body);
+                stream.write_all(&rest).unwrap();
+                assert!(read_frame(&mut stream) == body);
             });
         }
     });
