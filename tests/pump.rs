@@ -270,6 +270,23 @@ fn a_stop_lets_decided_answers_leave_and_closes_everything() {
 }
 
 #[test]
+fn a_stop_answers_what_is_known_behind_what_waits() {
+    let shard = Shard::start(Limits::default());
+    let mut behind = connect(&shard);
+    behind.write_all(&[frame(b"p1"), frame(b"e2"), frame(b"p3")].concat()).unwrap();
+    let mut waiting = connect(&shard);
+    waiting.write_all(&frame(b"p4")).unwrap();
+    while shard.log.parked.load(Ordering::SeqCst) < 3 {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    shard.stop();
+    assert_eq!(read_frame(&mut behind), b"p1");
+    assert_eq!(read_frame(&mut behind), b"e2");
+    assert_eq!(behind.read(&mut [0; 1]).unwrap(), 0, "nothing waits for the last");
+    assert_eq!(waiting.read(&mut [0; 1]).unwrap(), 0);
+}
+
+#[test]
 fn a_peer_that_goes_in_the_middle_of_a_frame_is_forgotten() {
     let shard = Shard::start(Limits::default());
     for _ in 0..200 {

@@ -46,6 +46,13 @@ pub fn run(settings: Settings) -> Result<(), StartError> {
     let connections_max = connections::most(&config, descriptors.connections);
     let lock = DirLock::take(&settings.data_dir)?;
     preflight::direct_io(&settings.data_dir).map_err(unfit)?;
+    let cores = settings.cores.as_ref().map(tracing::field::debug);
+    let file = settings.config_file.as_ref().map(|file| tracing::field::display(file.display()));
+    tracing::info!(
+        data = %settings.data_dir.display(), shards = settings.shards, cores,
+        memory = settings.memory_bytes, config = file,
+        "millstream {} starts", env!("CARGO_PKG_VERSION"),
+    );
     let ring = RingConfig::default();
     let pools = Pools::reserve(settings.memory_bytes, &ring)?;
     let listener = listeners::open(settings.listen)?;
@@ -100,6 +107,9 @@ pub fn run(settings: Settings) -> Result<(), StartError> {
     })?;
     let outcome = wait(&happened, bound);
     report(&pools, watchdog.rescues());
+    if outcome.is_ok() {
+        tracing::info!("stopped");
+    }
     drop(lock);
     outcome
 }
@@ -143,7 +153,8 @@ fn warn_exposed(bound: SocketAddr) {
 
 fn report(pools: &Pools, rescues: u64) {
     for pool in pools.all() {
-        tracing::info!("{pool:?}, high water {}", pool.high_water());
+        let (used, limit, high_water) = (pool.used(), pool.limit(), pool.high_water());
+        tracing::info!(pool = pool.name(), used, limit, high_water, "memory in bytes");
     }
     if rescues > 0 {
         tracing::warn!("the watchdog rescued a sleeping shard {rescues} times");

@@ -65,8 +65,11 @@ pub(super) async fn run(runtime: Runtime, part: Part) -> Result<(), StartError> 
     let mailbox = Mailbox::new(runtime.ring().bell());
     let node = registration(&part, env.random(), env.random());
     let log_config = log_config(&part);
+    let begun = env.monotonic();
     let starting = recover(&env, log_config, &part.config, node, mailbox.clone());
     let Started { owner, metadata, registration } = runtime.drive(starting).await?;
+    let (logs, took) = (owner.log_count(), env.monotonic().saturating_sub(begun));
+    tracing::info!(logs, ?took, "the data directory is recovered");
     let bell = runtime.ring().bell();
     owner.logs().set_notifier(Rc::new(move || bell.ring()));
     register(&runtime, &owner, &metadata, registration).await?;
@@ -78,6 +81,7 @@ pub(super) async fn run(runtime: Runtime, part: Part) -> Result<(), StartError> 
         listener: LISTENER.into(),
         fetch_bytes_max: number("fetch.max.bytes").min(part.pools.fetch_max()),
         fetch_sessions_max: number("max.incremental.fetch.session.cache.slots"),
+        fetch_partitions_max: number("millstream.fetch.partitions.max"),
         commands_max: number("millstream.metadata.changes.max"),
         kept_pool: part.pools.receive.clone(),
     });
@@ -101,8 +105,9 @@ pub(super) async fn run(runtime: Runtime, part: Part) -> Result<(), StartError> 
     });
     (part.on_ready)(stopper);
     let counters = pump.run(part.listener).await.map_err(StartError::Fatal)?;
-    tracing::info!("{counters:?}, ring {:?}", runtime.ring().counters());
-    tracing::info!("{:?}", context.counters);
+    let (requests, connections) = (counters.requests, counters.accepted);
+    tracing::info!(requests, connections, "no longer serving, closing the logs");
+    tracing::debug!("{counters:?}, {:?}, {:?}", context.counters, runtime.ring().counters());
     drop((sweep, retention));
     runtime.drive(owner.logs().close()).await.map_err(|error| {
         let reason = error.fatal_reason().map_or(FatalReason::ShardPanic, FatalReason::Log);

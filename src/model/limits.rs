@@ -37,3 +37,7 @@ pub const PARTITIONS_PER_DATA_REQUEST_MAX: usize = 100_000;
 /// Fetches of one connection in flight; each may hold a whole reply. Kafka
 /// serves one at a time.
 pub const FETCHES_IN_FLIGHT_MAX: usize = 2;
+
+/// Partitions of one fetch that are read from files, one after the other: bounds
+/// how long its answer takes. The others have their turn in the next fetch.
+pub const COLD_READS_PER_FETCH_MAX: usize = 256;

@@ -9,6 +9,7 @@ use crate::model::NodeId;
 use crate::shard::{Metadata, Owner};
 
 use super::counters::Counters;
+use super::fetch::Admission;
 use super::sessions::FetchSessions;
 
 /// What a context is made of.
@@ -23,6 +24,9 @@ pub struct ContextParts<E: Env> {
     pub fetch_bytes_max: usize,
     /// Incremental fetch sessions (`max.incremental.fetch.session.cache.slots`).
     pub fetch_sessions_max: usize,
+    /// Partitions that fetch sessions hold together, and fetches in flight
+    /// (`millstream.fetch.partitions.max`).
+    pub fetch_partitions_max: usize,
     /// Changes of metadata in progress (`millstream.metadata.changes.max`).
     pub commands_max: usize,
     /// Memory of batches that were made anew and wait for room.
@@ -43,6 +47,7 @@ pub struct Context<E: Env> {
     pub counters: Counters,
     /// Incremental fetch sessions (KIP-227).
     pub(super) sessions: RefCell<FetchSessions>,
+    pub(super) fetches: Admission,
     pub(super) commands: Commands,
     pub(super) kept_pool: Pool,
 }
@@ -90,7 +95,11 @@ impl<E: Env> Context<E> {
             listener: parts.listener,
             fetch_bytes_max: parts.fetch_bytes_max,
             counters: Counters::default(),
-            sessions: RefCell::new(FetchSessions::new(parts.fetch_sessions_max)),
+            sessions: RefCell::new(FetchSessions::new(
+                parts.fetch_sessions_max,
+                parts.fetch_partitions_max,
+            )),
+            fetches: Admission::new(parts.fetch_partitions_max),
             commands: Commands { now: Rc::default(), max: parts.commands_max },
             kept_pool: parts.kept_pool,
         })

@@ -38,6 +38,8 @@ pub struct Counters {
     pub partitions_read: Counter,
     /// Reads from files for fetches, each try.
     pub cold_reads: Counter,
+    /// Times a fetch asked for room among those in flight and found none.
+    pub fetches_held_back: Counter,
     /// Reports of partitions to fetches that wait.
     pub fetch_reports: Counter,
     /// Changes of metadata that were refused because too many were in progress.

@@ -129,6 +129,9 @@ pub(super) struct SessionRequest {
 pub(super) struct FetchSessions {
     sessions: AHashMap<i32, Session>,
     max: usize,
+    /// Partitions of all sessions.
+    partitions: usize,
+    partitions_max: usize,
     clock: u64,
 }
 
@@ -138,9 +141,21 @@ const EPOCH_FINAL: i32 = -1;
 const EPOCH_INITIAL: i32 = 0;
 
 impl FetchSessions {
-    /// Room for `max` sessions (`max.incremental.fetch.session.cache.slots`).
-    pub(super) fn new(max: usize) -> Self {
-        Self { sessions: AHashMap::new(), max, clock: 0 }
+    /// Room for `max` sessions (`max.incremental.fetch.session.cache.slots`) of
+    /// `partitions_max` partitions together (`millstream.fetch.partitions.max`).
+    pub(super) fn new(max: usize, partitions_max: usize) -> Self {
+        Self { sessions: AHashMap::new(), max, partitions: 0, partitions_max, clock: 0 }
+    }
+
+    /// Partitions of a session.
+    pub(super) fn partitions(&self, id: i32) -> usize {
+        self.sessions.get(&id).map_or(0, |session| session.partitions.len())
+    }
+
+    fn remove(&mut self, id: i32) {
+        if let Some(session) = self.sessions.remove(&id) {
+            self.partitions -= session.partitions.len();
+        }
     }
 
     /// Sessions now.
@@ -157,11 +172,11 @@ impl FetchSessions {
     pub(super) fn begin(&mut self, request: &SessionRequest) -> Result<SessionUse, ErrorCode> {
         match request.epoch {
             EPOCH_FINAL => {
-                self.sessions.remove(&request.id);
+                self.remove(request.id);
                 Ok(SessionUse::NONE)
             }
             EPOCH_INITIAL => {
-                self.sessions.remove(&request.id);
+                self.remove(request.id);
                 Ok(SessionUse { id: self.open(request), incremental: false })
             }
             _ => self.go_on(request),
@@ -170,7 +185,7 @@ impl FetchSessions {
 
     /// A new session, or 0 when there is no room or nothing to remember.
     fn open(&mut self, request: &SessionRequest) -> i32 {
-        if request.names == 0 || !self.make_room() {
+        if request.names == 0 || !self.make_room(request.names) {
             return 0;
         }
         let mut id = (request.random & 0x7fff_ffff) as i32;
@@ -186,19 +201,19 @@ impl FetchSessions {
         id
     }
 
-    /// Evicts the session that was used longest ago when all slots are taken
-    /// and it has not been used while as many requests came as there are slots.
-    fn make_room(&mut self) -> bool {
-        if self.sessions.len() < self.max {
-            return true;
+    /// Whether there is room for one more session of so many partitions. For
+    /// it sessions go that were used longest ago, if they have not been used
+    /// while as many requests came as there are slots.
+    fn make_room(&mut self, names: usize) -> bool {
+        while self.sessions.len() >= self.max || self.partitions + names > self.partitions_max {
+            let oldest = self.sessions.iter().min_by_key(|(_, session)| session.used);
+            let Some((&id, session)) = oldest else { return false };
+            if self.clock - session.used <= self.max as u64 {
+                return false;
+            }
+            self.remove(id);
         }
-        let oldest = self.sessions.iter().min_by_key(|(_, session)| session.used);
-        let Some((&id, session)) = oldest else { return false };
-        let idle = self.clock - session.used > self.max as u64;
-        if idle {
-            self.sessions.remove(&id);
-        }
-        idle
+        true
     }
 
     fn go_on(&mut self, request: &SessionRequest) -> Result<SessionUse, ErrorCode> {
@@ -217,18 +232,24 @@ impl FetchSessions {
         Ok(SessionUse { id: request.id, incremental: true })
     }
 
-    /// Adds a partition, or changes what is wanted of it.
+    /// Adds a partition, or changes what is wanted of it. A session for which
+    /// there is no more room ends.
     pub(super) fn put(&mut self, id: i32, wanted: Wanted) {
-        if let Some(session) = self.sessions.get_mut(&id) {
-            session.put(wanted);
+        let Some(session) = self.sessions.get_mut(&id) else { return };
+        let before = session.partitions.len();
+        session.put(wanted);
+        self.partitions += session.partitions.len() - before;
+        if self.partitions > self.partitions_max {
+            self.remove(id);
         }
     }
 
     /// Takes a partition out.
     pub(super) fn forget(&mut self, id: i32, topic: &TopicKey, index: i32) {
-        if let Some(session) = self.sessions.get_mut(&id) {
-            session.forget(topic, index);
-        }
+        let Some(session) = self.sessions.get_mut(&id) else { return };
+        let before = session.partitions.len();
+        session.forget(topic, index);
+        self.partitions -= before - session.partitions.len();
     }
 
     /// A request has named all that it names; whether its session still is.
@@ -240,17 +261,12 @@ impl FetchSessions {
         let Some(session) = self.sessions.get(&id) else {
             return Err(ErrorCode::FetchSessionIdNotFound);
         };
-        match session.partitions.len() {
-            0 => {
-                self.sessions.remove(&id);
-                Ok(false)
-            }
-            count if count > PARTITIONS_PER_DATA_REQUEST_MAX => {
-                self.sessions.remove(&id);
-                Err(ErrorCode::FetchSessionIdNotFound)
-            }
-            _ => Ok(true),
+        let count = session.partitions.len();
+        if count > 0 && count <= PARTITIONS_PER_DATA_REQUEST_MAX {
+            return Ok(true);
         }
+        self.remove(id);
+        if count == 0 { Ok(false) } else { Err(ErrorCode::FetchSessionIdNotFound) }
     }
 
     /// The first partition at or after this place of the order, and its place.
@@ -327,7 +343,7 @@ mod tests {
 
     #[test]
     fn c54_a_session_remembers_changes_and_forgets() {
-        let mut sessions = FetchSessions::new(10);
+        let mut sessions = FetchSessions::new(10, 1_000_000);
         let (first, all) =
             begin(&mut sessions, (0, 0), vec![wanted("a", 0, 5), wanted("a", 1, 6)], vec![])
                 .unwrap();
@@ -348,7 +364,7 @@ mod tests {
 
     #[test]
     fn c54_unknown_ids_and_wrong_epochs() {
-        let mut sessions = FetchSessions::new(10);
+        let mut sessions = FetchSessions::new(10, 1_000_000);
         let error = begin(&mut sessions, (99, 1), vec![], vec![]).unwrap_err();
         assert_eq!(error, ErrorCode::FetchSessionIdNotFound);
         let (first, _) = begin(&mut sessions, (0, 0), vec![wanted("a", 0, 0)], vec![]).unwrap();
@@ -363,7 +379,7 @@ mod tests {
 
     #[test]
     fn c54_a_session_over_the_limit_or_gone_is_not_found() {
-        let mut sessions = FetchSessions::new(1);
+        let mut sessions = FetchSessions::new(1, 1_000_000);
         let (session, _) = begin(&mut sessions, (0, 0), vec![wanted("a", 0, 0)], vec![]).unwrap();
         let more = (0..=PARTITIONS_PER_DATA_REQUEST_MAX as i32).map(|index| wanted("b", index, 0));
         let error = begin(&mut sessions, (session.id, 1), more.collect(), vec![]).unwrap_err();
@@ -375,7 +391,7 @@ mod tests {
 
     #[test]
     fn c54_a_full_cache_answers_without_a_session() {
-        let mut sessions = FetchSessions::new(1);
+        let mut sessions = FetchSessions::new(1, 1_000_000);
         let (first, _) = begin(&mut sessions, (0, 0), vec![wanted("a", 0, 0)], vec![]).unwrap();
         let (second, _) = begin(&mut sessions, (0, 0), vec![wanted("b", 0, 0)], vec![]).unwrap();
         assert!(first.id > 0);
@@ -384,7 +400,7 @@ mod tests {
 
     #[test]
     fn c54_only_news_is_told_and_served_partitions_wait_their_turn() {
-        let mut sessions = FetchSessions::new(1);
+        let mut sessions = FetchSessions::new(1, 1_000_000);
         let both = vec![wanted("a", 0, 0), wanted("a", 1, 0)];
         let (session, _) = begin(&mut sessions, (0, 0), both, vec![]).unwrap();
         let topic = TopicKey::Name("a".into());
@@ -395,5 +411,30 @@ mod tests {
         assert!(sessions.tell(session.id, &topic, 0, later, false));
         let (_, all) = begin(&mut sessions, (session.id, 1), vec![], vec![]).unwrap();
         assert_eq!(all.iter().map(|w| w.partition.partition).collect::<Vec<_>>(), [1, 0]);
+    }
+    #[test]
+    fn c54_sessions_hold_no_more_partitions_together_than_they_may() {
+        let mut sessions = FetchSessions::new(3, 5);
+        let three = |topic| (0..3).map(|index| wanted(topic, index, 0)).collect::<Vec<_>>();
+        let (first, _) = begin(&mut sessions, (0, 0), three("a"), vec![]).unwrap();
+        assert!(first.id > 0);
+        let (none, all) = begin(&mut sessions, (0, 0), three("b"), vec![]).unwrap();
+        assert_eq!((none, all.len()), (SessionUse::NONE, 3), "served without a session");
+        // One that grows beyond it ends; its client begins anew.
+        let error = begin(&mut sessions, (first.id, 1), three("c"), vec![]).unwrap_err();
+        assert_eq!(error, ErrorCode::FetchSessionIdNotFound);
+        assert_eq!((sessions.len(), sessions.partitions), (0, 0));
+        let (first, _) = begin(&mut sessions, (0, 0), three("a"), vec![]).unwrap();
+        let gone = vec![(TopicKey::Name("a".into()), 0)];
+        begin(&mut sessions, (first.id, 1), vec![], gone).unwrap();
+        let (second, _) = begin(&mut sessions, (0, 0), three("b"), vec![]).unwrap();
+        assert!(second.id > 0, "what was forgotten counts no more");
+        // Sessions that nobody has used for long make room.
+        for epoch in 1..=4 {
+            begin(&mut sessions, (second.id, epoch), vec![], vec![]).unwrap();
+        }
+        let (third, _) = begin(&mut sessions, (0, 0), vec![wanted("c", 0, 0)], vec![]).unwrap();
+        assert_eq!(third.id, first.id, "it is free again");
+        assert_eq!((sessions.len(), sessions.partitions), (2, 4));
     }
 }

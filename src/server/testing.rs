@@ -19,17 +19,22 @@ use crate::model::{
 };
 use crate::partition::producers::ProducerStates;
 use crate::partition::{Partition, PartitionInit};
+use crate::record::{BatchBuilder, Compression, NewRecord};
 use crate::shard::metadata::{METADATA_TOPIC, METADATA_TOPIC_ID, log_config, metadata_log};
 use crate::shard::replies::ReplyQueue;
 use crate::shard::{
     ConnectionHandler, Mailbox, Metadata, Output, Owner, Place, ReplySeq, Resumed, RoundEnd,
     Verdict,
 };
+use crate::wire::generated::produce::{PartitionProduceData, ProduceRequest, TopicProduceData};
 use crate::wire::{Message, Reader, Request, RequestHeader, ResponseHeader, Writer};
 
 use super::context::{Context, ContextParts};
 use super::dispatch::{ConnectionState, Dispatcher};
 use super::pending::Pending;
+
+/// A version of produce requests.
+pub(super) const PRODUCE: i16 = 9;
 
 /// What a rig is made of.
 pub(super) struct Plan {
@@ -39,6 +44,7 @@ pub(super) struct Plan {
     pub(super) tail_bytes: usize,
     pub(super) kept_bytes: usize,
     pub(super) commands_max: usize,
+    pub(super) fetch_partitions_max: usize,
 }
 
 impl Default for Plan {
@@ -49,6 +55,7 @@ impl Default for Plan {
             tail_bytes: 16 << 20,
             kept_bytes: 1 << 20,
             commands_max: 10,
+            fetch_partitions_max: 1_000_000,
         }
     }
 }
@@ -128,6 +135,7 @@ impl Rig {
             listener: "PLAINTEXT".into(),
             fetch_bytes_max: 1 << 20,
             fetch_sessions_max: 10,
+            fetch_partitions_max: plan.fetch_partitions_max,
             commands_max: plan.commands_max,
             kept_pool: kept.clone(),
         });
@@ -244,6 +252,13 @@ impl Rig {
         R::Response::decode(reader, version).unwrap()
     }
 
+    /// Produces one batch to topic `t` and waits for its answer.
+    pub(super) async fn append(&mut self, at: usize, index: i32, size: usize) {
+        let id = self.send(at, PRODUCE, &produce(index, batch(size)));
+        let answer = self.answer::<ProduceRequest>(at, PRODUCE, id).await;
+        assert_eq!(answer.responses[0].partition_responses[0].error_code, 0);
+    }
+
     /// Whether nothing of a connection waits to be sent.
     pub(super) fn is_silent(&self, at: usize) -> bool {
         self.connections[at].output.is_empty()
@@ -301,6 +316,25 @@ impl Connection {
             handler.encode(&mut self.state, pending, &mut self.output).unwrap();
         }
     }
+}
+
+/// A batch of one record with a value of this size.
+pub(super) fn batch(size: usize) -> Vec<u8> {
+    let value = vec![b'v'; size];
+    let mut builder = BatchBuilder::new(Compression::None);
+    builder.push(&NewRecord { value: Some(&value), ..NewRecord::default() });
+    builder.build().unwrap()
+}
+
+/// A request of version [`PRODUCE`] that appends records to topic `t`.
+pub(super) fn produce(index: i32, records: Vec<u8>) -> ProduceRequest {
+    let partition = PartitionProduceData { index, records: Some(records.into()) };
+    let topic = TopicProduceData {
+        name: "t".into(),
+        partition_data: vec![partition],
+        ..TopicProduceData::default()
+    };
+    ProduceRequest { acks: 1, timeout_ms: 1000, topic_data: vec![topic], ..Default::default() }
 }
 
 fn machine() -> Partition {

@@ -500,6 +500,12 @@ impl<E: Env> Owner<E> {
         self.by_log.borrow().iter().flatten().cloned().collect()
     }
 
+    /// Logs that are open, the metadata log among them.
+    #[must_use]
+    pub fn log_count(&self) -> usize {
+        self.by_log.borrow().iter().flatten().count()
+    }
+
     /// The machine learns where its log begins now; who waits below is woken.
     pub(super) fn follow_log_start(&self, partition: &OwnedPartition) {
         let Some((start, _, _)) = self.logs.bounds(partition.log) else { return };

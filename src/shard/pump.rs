@@ -516,10 +516,11 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
         let env = self.runtime.env().clone();
         let until = env.monotonic() + self.limits.stop_send_max;
         loop {
+            self.hurry_all();
             self.round()?;
             let waiting = self.connections.iter().flatten().any(|c| {
-                !c.closing
-                    && (!c.output.is_empty() || self.ring.is_sending(c.id) || self.decides(c))
+                let sends = !c.output.is_empty() || self.ring.is_sending(c.id);
+                !c.closing && (sends || c.is_awaited(&self.handler))
             });
             if !waiting || env.monotonic() >= until {
                 break;
@@ -538,9 +539,14 @@ impl<H: ConnectionHandler, R: RoundEnd> Pump<H, R> {
         Ok(())
     }
 
-    /// Whether the oldest request in flight is to be decided soon: parked fetches
-    /// are not waited for.
-    fn decides(&self, connection: &Connection<H>) -> bool {
-        connection.replies.front().is_some_and(|pending| self.handler.decides_soon(pending))
+    /// Answers parked fetches before which others would have to wait.
+    fn hurry_all(&mut self) {
+        for connection in self.connections.iter_mut().flatten().filter(|c| !c.closing) {
+            if connection.is_awaited(&self.handler)
+                && let Some(place) = connection.hurry(&self.handler)
+            {
+                self.mailbox.post(place, PendingEvent::Deadline);
+            }
+        }
     }
 }

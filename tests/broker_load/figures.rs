@@ -37,19 +37,20 @@ pub(super) struct PoolUse {
 }
 
 /// The pools in a log of one run, one line each such as
-/// `Pool(send 0/4194304), high water 8192`.
+/// `memory in bytes pool="send" used=0 limit=4194304 high_water=8192`.
 pub(super) fn pools(log: &str) -> Vec<PoolUse> {
     let line = |line: &str| -> Option<PoolUse> {
-        let (_, rest) = line.split_once("Pool(")?;
-        let (name, rest) = rest.split_once(' ')?;
-        let (used, rest) = rest.split_once('/')?;
-        let (limit, rest) = rest.split_once("), high water ")?;
-        let number = |text: &str| text.trim().parse().ok();
+        let (_, fields) = line.split_once("memory in bytes ")?;
+        let field = |name: &str| {
+            let mut all = fields.split_whitespace().filter_map(|field| field.split_once('='));
+            all.find(|(key, _)| *key == name).map(|(_, value)| value.trim_matches('"'))
+        };
+        let number = |name| field(name)?.parse().ok();
         Some(PoolUse {
-            name: name.into(),
-            used: number(used)?,
-            limit: number(limit)?,
-            high_water: number(rest)?,
+            name: field("pool")?.into(),
+            used: number("used")?,
+            limit: number("limit")?,
+            high_water: number("high_water")?,
         })
     };
     log.lines().filter_map(line).collect()
@@ -63,8 +64,8 @@ pub(super) fn percentile(latencies: &mut [Duration], percent: usize) -> Duration
 
 #[test]
 fn the_pools_are_found_in_a_log() {
-    let log = "x INFO millstream: Pool(send 4096/8192), high water 8192\nother\n";
-    let want = PoolUse { name: "send".into(), used: 4096, limit: 8192, high_water: 8192 };
+    let log = "x INFO m: memory in bytes pool=\"send\" used=4096 limit=8192 high_water=9\nother\n";
+    let want = PoolUse { name: "send".into(), used: 4096, limit: 8192, high_water: 9 };
     assert_eq!(pools(log), [want]);
     let mut latencies: Vec<_> = (1..=200).rev().map(Duration::from_micros).collect();
     assert_eq!(percentile(&mut latencies, 50), Duration::from_micros(101));

@@ -6,11 +6,13 @@
 //! many partitions goes on in slices, round by round. Cold reads are done by
 //! one task per request.
 
+mod admission;
 mod part;
 mod pending;
 mod reply;
 #[cfg(test)]
 mod tests;
 
+pub(super) use admission::Admission;
 pub(super) use pending::PendingFetch;
 pub(super) use pending::{resume, start};

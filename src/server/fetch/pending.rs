@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 use crate::base::DeadlineKey;
 use crate::io::Env;
 use crate::log::{ColdRead, ReadOutcome};
-use crate::model::limits::PARTITIONS_PER_DATA_REQUEST_MAX;
+use crate::model::limits::{COLD_READS_PER_FETCH_MAX, PARTITIONS_PER_DATA_REQUEST_MAX};
 use crate::model::{ErrorCode, TopicId};
 use crate::partition::{Interest, Isolation, Wake};
 use crate::shard::{Pause, PendingEvent, Place, Resumed, Verdict};
@@ -21,6 +21,7 @@ use super::super::context::Context;
 use super::super::pending::Pending;
 use super::super::reply::ReplyTo;
 use super::super::sessions::{SessionRequest, SessionUse, Told, TopicKey, Wanted};
+use super::admission::Permit;
 use super::part::{Part, State, Terms};
 use super::reply::Planning;
 
@@ -96,6 +97,8 @@ pub struct PendingFetch {
     pub(super) terms: Terms,
     max_bytes: usize,
     min_bytes: u64,
+    permit: Permit,
+    /// Partitions of the answer.
     pub(super) parts: Vec<Part>,
     phase: Phase,
     /// Bytes that are there, as far as they count.
@@ -139,9 +142,12 @@ pub(in crate::server) fn start<E: Env>(
         ));
     }
     let mut fetch = Box::new(PendingFetch::new(context, to, &view));
-    let named = fetch.go_on(context, place, view.walk());
+    let paused = fetch.go_on(context, place, view.walk());
     let fetch = Pending::Fetch(fetch);
-    Ok(if named { Verdict::Overlap(fetch) } else { Verdict::Partly(fetch, Pause::Slice) })
+    Ok(match paused {
+        None => Verdict::Overlap(fetch),
+        Some(pause) => Verdict::Partly(fetch, pause),
+    })
 }
 
 /// Goes on with the partitions that the request names. `frame` is the one that
@@ -154,7 +160,7 @@ pub(in crate::server) fn resume<E: Env>(
 ) -> Resumed {
     let Phase::Naming { at, .. } = &fetch.phase else { unreachable!("its frame is not done") };
     let walk = FetchWalk::resume(frame, *at);
-    if fetch.go_on(context, place, walk) { Resumed::Done } else { Resumed::Again(Pause::Slice) }
+    fetch.go_on(context, place, walk).map_or(Resumed::Done, Resumed::Again)
 }
 
 impl PendingFetch {
@@ -162,10 +168,25 @@ impl PendingFetch {
         let bytes = |value: i32| usize::try_from(value).unwrap_or(0);
         let max_bytes = bytes(view.max_bytes).min(context.fetch_bytes_max);
         let wait_ms = u64::try_from(view.max_wait_ms).unwrap_or(0);
+        let mut sessions = context.sessions.borrow_mut();
+        let begun = sessions.begin(&SessionRequest {
+            id: view.session_id,
+            epoch: view.session_epoch,
+            by_id: view.version >= crate::wire::topic_ref::TOPIC_ID_FROM,
+            names: view.partition_count,
+            random: context.owner.env().random(),
+        });
+        let session = begun.unwrap_or(SessionUse::NONE);
+        let partitions = match (begun, session.incremental) {
+            (Err(_), _) => 0,
+            // What it asks for, the session knows; a larger one ends.
+            (_, true) => sessions.partitions(session.id) + view.partition_count,
+            (_, false) => view.partition_count,
+        };
         let mut fetch = Self {
             to,
             error: ErrorCode::None,
-            session: SessionUse::NONE,
+            session,
             terms: Terms {
                 isolation: Isolation::from_wire(view.isolation_level),
                 replica: view.replica_id >= 0,
@@ -173,6 +194,7 @@ impl PendingFetch {
             max_bytes,
             // More than fits would wait for the deadline each time (checklist 47).
             min_bytes: bytes(view.min_bytes).min(max_bytes) as u64,
+            permit: context.fetches.ask(partitions.min(PARTITIONS_PER_DATA_REQUEST_MAX)),
             parts: Vec::new(),
             phase: Phase::Naming { at: view.walk().place(), topic: TopicKey::Id(TopicId::NONE) },
             total: 0,
@@ -184,21 +206,8 @@ impl PendingFetch {
             deadline: None,
             pauses: false,
         };
-        let begun = context.sessions.borrow_mut().begin(&SessionRequest {
-            id: view.session_id,
-            epoch: view.session_epoch,
-            by_id: view.version >= crate::wire::topic_ref::TOPIC_ID_FROM,
-            names: view.partition_count,
-            random: context.owner.env().random(),
-        });
-        match begun {
-            Err(error) => fetch.refuse(error),
-            Ok(session) => {
-                fetch.session = session;
-                // What an incremental one asks for, the session knows.
-                let named = if session.incremental { 0 } else { view.partition_count };
-                fetch.parts.reserve_exact(named);
-            }
+        if let Err(error) = begun {
+            fetch.refuse(error);
         }
         fetch
     }
@@ -211,20 +220,25 @@ impl PendingFetch {
         self.look();
     }
 
-    /// Reads on what the request names, then does what it can; whether it is
+    /// Reads on what the request names, then does what it can; why it is not
     /// done with its frame.
     fn go_on<E: Env>(
         &mut self,
         context: &Rc<Context<E>>,
         place: Place,
         walk: FetchWalk<'_>,
-    ) -> bool {
-        let mut share = Share::default();
-        let named = self.name(context, walk, &mut share);
-        if named {
-            self.run(context, place, share);
+    ) -> Option<Pause> {
+        let mailbox = context.owner.mailbox();
+        if !self.permit.admit(|other| mailbox.post(other, PendingEvent::Deadline)) {
+            context.counters.fetches_held_back.add(1);
+            return Some(Pause::NoMemory);
         }
-        named
+        let mut share = Share::default();
+        if !self.name(context, walk, &mut share) {
+            return Some(Pause::Slice);
+        }
+        self.run(context, place, share);
+        None
     }
 
     /// Reads names; `false` when the slice is over.
@@ -299,6 +313,9 @@ impl PendingFetch {
     /// Starts a pass over all partitions; `anyway` answers with too little as
     /// well.
     fn look_again(&mut self, anyway: bool) {
+        if matches!(self.phase, Phase::Waiting) {
+            self.permit.unpark();
+        }
         self.phase = Phase::Looking(Look { left: self.max_bytes, anyway, ..Look::default() });
     }
 
@@ -374,6 +391,7 @@ impl PendingFetch {
             *next += 1;
         }
         self.phase = Phase::Waiting;
+        self.permit.park(place);
         true
     }
 
@@ -514,12 +532,21 @@ impl PendingFetch {
 }
 
 impl Look {
+    fn is_put_off(&self, outcome: &ReadOutcome) -> bool {
+        match outcome {
+            ReadOutcome::Hot(slices) => slices.is_empty(),
+            ReadOutcome::Cold(_) => self.cold.len() >= COLD_READS_PER_FETCH_MAX,
+            ReadOutcome::Empty | ReadOutcome::OutOfRange => false,
+        }
+    }
+
     /// Looks at one partition.
     fn at<E: Env>(&mut self, part: &mut Part, context: &Rc<Context<E>>, terms: Terms) {
         let bytes = match part.look(context, terms, self.left, !self.any) {
-            // The next batch does not fit: not served, so it keeps its turn;
-            // but what waits there is no less than fits.
-            Some(ReadOutcome::Hot(slices)) if slices.is_empty() => {
+            // The next batch does not fit, or files are read for enough others:
+            // not served, so it keeps its turn; but what waits there is no less
+            // than fits.
+            Some(outcome) if self.is_put_off(&outcome) => {
                 part.counted = part.max_bytes().min(self.left) as u64;
                 self.found += part.counted;
                 return;

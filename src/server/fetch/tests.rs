@@ -6,29 +6,21 @@ use super::part::{Part, State};
 use super::pending::SLICE_PARTITIONS_MAX;
 use crate::io::sim::Sim;
 use crate::io::{Env, Pool};
+use crate::model::limits::COLD_READS_PER_FETCH_MAX;
 use crate::model::{ErrorCode, LeaderEpoch, Offset, TopicConfig};
 use crate::partition::Isolation;
-use crate::record::{BatchBuilder, Compression, NewRecord};
 use crate::server::sessions::{TopicKey, Wanted};
-use crate::server::testing::{Plan, Rig};
+use crate::server::testing::{PRODUCE, Plan, Rig, batch, produce};
 use crate::shard::Bounds;
 use crate::wire::generated::fetch::{
     EpochEndOffset, FetchPartition, FetchRequest, FetchResponse, FetchTopic,
 };
-use crate::wire::generated::produce::{PartitionProduceData, ProduceRequest, TopicProduceData};
+use crate::wire::generated::produce::ProduceRequest;
 
 const VERSION: i16 = 12;
-const PRODUCE: i16 = 9;
 
 /// A wait that no test waits for.
 const FOR_EVER_MS: i32 = 3_600_000;
-
-fn batch(size: usize) -> Vec<u8> {
-    let value = vec![b'v'; size];
-    let mut builder = BatchBuilder::new(Compression::None);
-    builder.push(&NewRecord { value: Some(&value), ..NewRecord::default() });
-    builder.build().unwrap()
-}
 
 fn wanted(partition: i32) -> FetchPartition {
     FetchPartition { partition, partition_max_bytes: 1 << 20, ..FetchPartition::default() }
@@ -46,25 +38,8 @@ fn fetch(min_bytes: usize, partitions: Vec<FetchPartition>) -> FetchRequest {
     }
 }
 
-fn produce(index: i32, records: Vec<u8>) -> ProduceRequest {
-    let partition = PartitionProduceData { index, records: Some(records.into()) };
-    let topic = TopicProduceData {
-        name: "t".into(),
-        partition_data: vec![partition],
-        ..TopicProduceData::default()
-    };
-    ProduceRequest { acks: 1, timeout_ms: 1000, topic_data: vec![topic], ..Default::default() }
-}
-
 fn plan(partitions: i32) -> Plan {
     Plan { topics: vec![("t", partitions, TopicConfig::default())], ..Plan::default() }
-}
-
-/// Produces one batch and waits for its answer.
-async fn append(rig: &mut Rig, at: usize, index: i32, size: usize) {
-    let id = rig.send(at, PRODUCE, &produce(index, batch(size)));
-    let answer = rig.answer::<ProduceRequest>(at, PRODUCE, id).await;
-    assert_eq!(answer.responses[0].partition_responses[0].error_code, 0);
 }
 
 /// Bytes of each partition that has some.
@@ -93,7 +68,7 @@ fn c50_a_wake_costs_a_report_and_no_read() {
         assert_eq!(counts(&rig), (1000, 0));
         for step in 0..1000 {
             assert!(rig.is_silent(consumer), "after {step} of 1000 batches");
-            append(&mut rig, producer, step * 7 % 1000, 50).await;
+            rig.append(producer, step * 7 % 1000, 50).await;
             assert_eq!(counts(&rig).1, u64::try_from(step).unwrap() + 1);
         }
         let answer = rig.answered::<FetchRequest>(consumer, VERSION, id);
@@ -114,11 +89,11 @@ fn c50_what_a_partition_may_give_bounds_what_it_counts() {
         let part = |index| FetchPartition { partition_max_bytes: most, ..wanted(index) };
         let id = rig.send(consumer, VERSION, &fetch(4 * size, (0..3).map(part).collect()));
         for _ in 0..6 {
-            append(&mut rig, producer, 0, 1000).await;
+            rig.append(producer, 0, 1000).await;
         }
-        append(&mut rig, producer, 2, 1000).await;
+        rig.append(producer, 2, 1000).await;
         assert!(rig.is_silent(consumer), "two of one and one of another are three");
-        append(&mut rig, producer, 1, 1000).await;
+        rig.append(producer, 1, 1000).await;
         let answer = rig.answered::<FetchRequest>(consumer, VERSION, id);
         assert_eq!(sizes(&answer), [(0, 2 * size), (1, size), (2, size)]);
         assert_eq!(counts(&rig).0, 6, "two looks at each");
@@ -129,7 +104,7 @@ fn c50_what_a_partition_may_give_bounds_what_it_counts() {
         let id = rig.send(consumer, VERSION, &fetch(500, vec![one, next]));
         rig.round();
         let (reads, _) = counts(&rig);
-        append(&mut rig, producer, 0, 1000).await;
+        rig.append(producer, 0, 1000).await;
         let answer = rig.answered::<FetchRequest>(consumer, VERSION, id);
         assert_eq!(sizes(&answer), [(0, size)]);
         assert_eq!(counts(&rig).0, reads + 2);
@@ -146,7 +121,7 @@ fn c47_the_deadline_answers_with_what_is_there_and_reads_once() {
             FetchRequest { max_wait_ms: 500, ..fetch(1 << 20, (0..10).map(wanted).collect()) };
         let id = rig.send(consumer, VERSION, &request);
         for index in 0..10 {
-            append(&mut rig, producer, index, 100).await;
+            rig.append(producer, index, 100).await;
         }
         assert!(rig.is_silent(consumer));
         rig.env.sleep(Duration::from_millis(600)).await;
@@ -201,7 +176,7 @@ fn c54_what_comes_after_an_error_is_told_although_nothing_else_is_new() {
     sim.run_until(async {
         let mut rig = Rig::new(sim.env(), plan(2)).await;
         let (consumer, producer) = (rig.connect(), rig.connect());
-        append(&mut rig, producer, 0, 10).await;
+        rig.append(producer, 0, 10).await;
         let at = |fetch_offset| FetchPartition { fetch_offset, ..wanted(0) };
         let request = |session_id, session_epoch, topics: Vec<FetchPartition>| {
             let now =
@@ -239,7 +214,7 @@ fn reads_end_with_the_connection_that_they_are_for() {
         let mut rig = Rig::new(sim.env(), plan).await;
         let (consumer, producer) = (rig.connect(), rig.connect());
         for step in 0..80 {
-            append(&mut rig, producer, step % 8, 60_000).await;
+            rig.append(producer, step % 8, 60_000).await;
         }
         let reads = |rig: &Rig| rig.context.counters.cold_reads.get();
         let request = fetch(1, (0..8).map(wanted).collect());
@@ -256,6 +231,68 @@ fn reads_end_with_the_connection_that_they_are_for() {
         }
         let more = reads(&rig) - all;
         assert!(more <= 1, "{more} of {all} reads for nobody");
+    });
+}
+
+#[test]
+fn one_fetch_reads_files_for_so_many_partitions_and_the_next_for_the_others() {
+    let sim = Sim::new(14);
+    sim.run_until(async {
+        let plan = Plan { tail_bytes: 1 << 20, ..plan(700) };
+        let mut rig = Rig::new(sim.env(), plan).await;
+        let (consumer, producer) = (rig.connect(), rig.connect());
+        for index in 0..700 {
+            rig.append(producer, index, 1000).await;
+        }
+        let mut seen = std::collections::BTreeSet::new();
+        let request = FetchRequest { session_epoch: 0, ..fetch(1, (0..700).map(wanted).collect()) };
+        let id = rig.send(consumer, VERSION, &request);
+        let answer = rig.answer::<FetchRequest>(consumer, VERSION, id).await;
+        seen.extend(sizes(&answer));
+        let reads = rig.context.counters.cold_reads.get();
+        assert_eq!(reads, COLD_READS_PER_FETCH_MAX as u64);
+        assert!(seen.len() < 700);
+        // What was served goes to the end of the session's order.
+        let (session_id, session_epoch) = (answer.session_id, 1);
+        let next =
+            FetchRequest { session_id, session_epoch, topics: Vec::new(), ..fetch(1, Vec::new()) };
+        let id = rig.send(consumer, VERSION, &next);
+        let answer = rig.answer::<FetchRequest>(consumer, VERSION, id).await;
+        seen.extend(sizes(&answer));
+        assert_eq!(seen.len(), 700);
+    });
+}
+
+#[test]
+fn fetches_hold_no_more_partitions_together_than_they_may() {
+    let sim = Sim::new(15);
+    sim.run_until(async {
+        let plan = Plan { fetch_partitions_max: 10, ..plan(8) };
+        let mut rig = Rig::new(sim.env(), plan).await;
+        let (first, second, third) = (rig.connect(), rig.connect(), rig.connect());
+        let request = fetch(1, (0..8).map(wanted).collect());
+        let first_id = rig.send(first, VERSION, &request);
+        rig.round();
+        let second_id = rig.send(second, VERSION, &request);
+        rig.round();
+        // The one that waits for data answers early, for the one that waits for room.
+        let answer = rig.answered::<FetchRequest>(first, VERSION, first_id);
+        assert_eq!(sizes(&answer), []);
+        rig.send(third, VERSION, &request);
+        rig.round();
+        rig.answered::<FetchRequest>(second, VERSION, second_id);
+        rig.round();
+        assert_eq!((rig.in_flight(third), rig.context.fetches.held()), ((1, 0), 8));
+        assert_eq!(rig.context.counters.fetches_held_back.get(), 2);
+        // Who goes gives its room back, be it in the queue.
+        rig.send(second, VERSION, &request);
+        rig.turns();
+        rig.disconnect(second);
+        rig.disconnect(third);
+        assert_eq!(rig.context.fetches.held(), 0);
+        rig.send(first, VERSION, &request);
+        rig.round();
+        assert_eq!(rig.context.fetches.held(), 8);
     });
 }
 

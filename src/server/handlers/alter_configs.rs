@@ -13,15 +13,11 @@ use crate::model::config::broker_key;
 use crate::wire::generated::{alter_configs as whole, incremental_alter_configs as incremental};
 
 use super::super::context::Request;
-use super::support::{BROKER, BROKER_LOGGER, TOPIC, as_known, command, is_here};
+use super::support::{BROKER, BROKER_LOGGER, NEVER_THROTTLED, TOPIC, as_known, command, is_here};
 
 /// How long a client waits for a change; the requests have no time of their
 /// own. Kafka's `request.timeout.ms`.
 const WAIT_MS: i32 = 30_000;
-
-/// KIP-599 counts changes of topics and partitions: no version of these
-/// requests has clients that know THROTTLING_QUOTA_EXCEEDED.
-const NEVER_THROTTLED: i16 = i16::MAX;
 
 /// Why nothing changed; none when it did.
 type Refusal = Option<(ErrorCode, String)>;

@@ -15,7 +15,7 @@ use crate::wire::generated::delete_records::{
 };
 
 use super::super::context::{Context, Request};
-use super::support::owned_partition;
+use super::support::{NEVER_THROTTLED, as_known, change, owned_partition};
 
 /// The offset in a request that means the high watermark.
 const HIGH_WATERMARK: i64 = -1;
@@ -43,10 +43,19 @@ pub(in crate::server) async fn delete<E: Env>(
         }
         topics.push((topic.name, partitions));
     }
-    let done = context.owner.advance_log_starts(&moves).await.map_err(|error| {
-        tracing::warn!("records were not deleted: {error}");
-        ErrorCode::KafkaStorageError
-    });
+    let (owner, wanted) = (context.owner.clone(), moves.clone());
+    let advanced = async move { owner.advance_log_starts(&wanted).await };
+    let (done, throttle_time_ms) = match change(context, body.timeout_ms, advanced).await {
+        Ok(Ok(())) => (Ok(()), 0),
+        Ok(Err(error)) => {
+            tracing::warn!("records were not deleted: {error}");
+            (Err(ErrorCode::KafkaStorageError), 0)
+        }
+        Err(refused) => {
+            let (refused, throttle_time_ms) = as_known(refused, request.version, NEVER_THROTTLED);
+            (Err(refused.code), throttle_time_ms)
+        }
+    };
     let mut moved = moves.into_iter();
     let mut result = |(partition_index, refused): (i32, Option<ErrorCode>)| {
         let outcome = match refused {
@@ -67,7 +76,7 @@ pub(in crate::server) async fn delete<E: Env>(
         let partitions = partitions.into_iter().map(&mut result).collect();
         answered.push(DeleteRecordsTopicResult { name, partitions });
     }
-    DeleteRecordsResponse { topics: answered, ..Default::default() }
+    DeleteRecordsResponse { topics: answered, throttle_time_ms, ..Default::default() }
 }
 
 /// Each topic and each partition once, the last offset asked for, as Kafka
@@ -126,6 +135,10 @@ fn bounded(asked: i64, watermark: Offset) -> Result<Offset, ErrorCode> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::io::sim::Sim;
+    use crate::model::TopicConfig;
+    use crate::server::handlers::testing::image;
+    use crate::server::testing::{Plan, Rig};
 
     #[test]
     fn c107_offsets_that_may_be_asked_for() {
@@ -158,5 +171,37 @@ mod tests {
             topic("b", vec![]),
         ];
         assert_eq!(merged(asked), want);
+    }
+
+    #[test]
+    fn c107_a_slow_disk_is_waited_for_as_long_as_the_client_says() {
+        const VERSION: i16 = 2;
+        let sim = Sim::new(1);
+        sim.run_until(async {
+            let topics = vec![("t", 1, TopicConfig::default())];
+            let plan = Plan { topics, image: image(&[("t", 1)]), ..Plan::default() };
+            let mut rig = Rig::new(sim.env(), plan).await;
+            let client = rig.connect();
+            rig.append(client, 0, 100).await;
+            let ask = |timeout_ms| DeleteRecordsRequest {
+                topics: vec![DeleteRecordsTopic {
+                    name: "t".into(),
+                    partitions: vec![DeleteRecordsPartition { partition_index: 0, offset: 1 }],
+                }],
+                timeout_ms,
+            };
+            let result = |answer: DeleteRecordsResponse| {
+                let partition = &answer.topics[0].partitions[0];
+                (partition.error_code, partition.low_watermark)
+            };
+            sim.knobs(|knobs| knobs.io_us = 5_000_000);
+            let id = rig.send(client, VERSION, &ask(1500));
+            let answer = rig.answer::<DeleteRecordsRequest>(client, VERSION, id).await;
+            assert_eq!(result(answer), (ErrorCode::RequestTimedOut.code(), NO_WATERMARK));
+            // It happens all the same.
+            let id = rig.send(client, VERSION, &ask(60_000));
+            let answer = rig.answer::<DeleteRecordsRequest>(client, VERSION, id).await;
+            assert_eq!(result(answer), (0, 1));
+        });
     }
 }

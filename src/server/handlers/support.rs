@@ -49,17 +49,38 @@ pub(super) fn is_here(name: &str, here: i32) -> Result<(), (ErrorCode, String)> 
     }
 }
 
-/// Carries a command out, or gives up waiting for it after `timeout_ms`. A
-/// command itself is never given up: its records may be on their way to disk.
+/// Carries a command out, or gives up waiting for it after `timeout_ms`.
 ///
 /// # Errors
-/// A refusal of the whole command, `RequestTimedOut`, what kept its records from
-/// becoming durable, or `ThrottlingQuotaExceeded` when too many are in progress.
+/// A refusal of the whole command, what kept its records from becoming durable,
+/// and those of [`change`].
 pub(super) async fn command<E: Env>(
     context: &Rc<Context<E>>,
     command: Command,
     timeout_ms: i32,
 ) -> Result<Reply, ErrorReply> {
+    let metadata = context.metadata.clone();
+    let carried_out = async move { metadata.command(command).await };
+    match change(context, timeout_ms, carried_out).await? {
+        Ok(Reply::Refused(error)) => Err(error),
+        Ok(reply) => Ok(reply),
+        Err(code) => {
+            let message = "the change could not be made durable".into();
+            Err(ErrorReply { code, message })
+        }
+    }
+}
+
+/// Makes a change, or gives up waiting for it after `timeout_ms`. The change
+/// itself is never given up: it may be on its way to disk.
+///
+/// # Errors
+/// `RequestTimedOut`, or `ThrottlingQuotaExceeded` when too many are in progress.
+pub(super) async fn change<E: Env, T: 'static>(
+    context: &Rc<Context<E>>,
+    timeout_ms: i32,
+    change: impl Future<Output = T> + 'static,
+) -> Result<T, ErrorReply> {
     let refused = |code: ErrorCode, message: &str| ErrorReply { code, message: message.into() };
     let Some(in_progress) = context.commands.enter() else {
         context.counters.commands_refused.add(1);
@@ -73,33 +94,35 @@ pub(super) async fn command<E: Env>(
     let env = context.owner.env();
     let wait = Duration::from_millis(u64::try_from(timeout_ms).unwrap_or(0)).max(COMMAND_WAIT_MIN);
     let (giver, receiver) = once();
-    let metadata = context.metadata.clone();
     let running = env.spawn(async move {
-        let done = metadata.command(command).await;
+        let done = change.await;
         drop(in_progress);
         giver.give(done);
     });
     running.detach();
     let timer = env.sleep(wait);
+    let made = async { Ok(receiver.await) };
     let late = async {
         timer.await;
-        Some(Err(ErrorCode::RequestTimedOut))
+        Err(())
     };
-    match futures_lite::future::or(receiver, late).await {
-        Some(Ok(Reply::Refused(error))) => Err(error),
-        Some(Ok(reply)) => Ok(reply),
-        Some(Err(ErrorCode::RequestTimedOut)) => Err(refused(
+    match futures_lite::future::or(made, late).await {
+        Ok(Some(done)) => Ok(done),
+        Ok(None) => Err(refused(ErrorCode::BrokerNotAvailable, "the broker is stopping")),
+        Err(()) => Err(refused(
             ErrorCode::RequestTimedOut,
             "the change was not durable in time; it may still happen",
         )),
-        Some(Err(code)) => Err(refused(code, "the change could not be made durable")),
-        None => Err(refused(ErrorCode::BrokerNotAvailable, "the broker is stopping")),
     }
 }
 
 /// How long a client is asked to wait after [`ErrorCode::ThrottlingQuotaExceeded`],
 /// in milliseconds.
 const THROTTLE_MS: i32 = 100;
+
+/// For [`as_known`]: KIP-599 counts changes of topics and partitions, so that no
+/// version of other requests has clients that know `ThrottlingQuotaExceeded`.
+pub(super) const NEVER_THROTTLED: i16 = i16::MAX;
 
 /// A failed command as clients of this version know it, and how long they are
 /// to wait; `since` is the first version with `ThrottlingQuotaExceeded`
@@ -231,34 +254,25 @@ mod tests {
                 assert!(message.contains("millstream.metadata.changes.max"), "{message}");
             }
             // KIP-599 says nothing of these.
-            let id = rig.send(
-                clients[2],
-                1,
-                &IncrementalAlterConfigsRequest {
-                    resources: vec![incremental::AlterConfigsResource {
-                        resource_type: TOPIC,
-                        resource_name: "c".into(),
-                        ..Default::default()
-                    }],
-                    ..Default::default()
-                },
-            );
+            let resource = incremental::AlterConfigsResource {
+                resource_type: TOPIC,
+                resource_name: "c".into(),
+                ..Default::default()
+            };
+            let request =
+                IncrementalAlterConfigsRequest { resources: vec![resource], ..Default::default() };
+            let id = rig.send(clients[2], 1, &request);
             rig.turns();
             let answer = rig.answered::<IncrementalAlterConfigsRequest>(clients[2], 1, id);
             let told = (answer.responses[0].error_code, answer.throttle_time_ms);
             assert_eq!(told, (7, THROTTLE_MS));
-            let id = rig.send(
-                clients[3],
-                2,
-                &AlterConfigsRequest {
-                    resources: vec![whole::AlterConfigsResource {
-                        resource_type: TOPIC,
-                        resource_name: "c".into(),
-                        ..Default::default()
-                    }],
-                    ..Default::default()
-                },
-            );
+            let resource = whole::AlterConfigsResource {
+                resource_type: TOPIC,
+                resource_name: "c".into(),
+                ..Default::default()
+            };
+            let request = AlterConfigsRequest { resources: vec![resource], ..Default::default() };
+            let id = rig.send(clients[3], 2, &request);
             rig.turns();
             let answer = rig.answered::<AlterConfigsRequest>(clients[3], 2, id);
             let told = (answer.responses[0].error_code, answer.throttle_time_ms);

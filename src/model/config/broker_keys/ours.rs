@@ -22,6 +22,16 @@ pub(super) const KEYS: &[Key] = &[
     .high()
     .enforced(),
     Key::new(
+        "millstream.fetch.partitions.max",
+        Kind::Int,
+        Some("500000"),
+        "Partitions that all fetch sessions of a shard may hold together, and as many that its \
+         fetches in flight may name; each takes about 400 bytes. Beyond it consumers are answered \
+         without a session, and their fetches wait for each other.",
+    )
+    .range(100_000, 100_000_000)
+    .enforced(),
+    Key::new(
         "millstream.journal.queue.bytes",
         Kind::Long,
         Some("1048576"),
