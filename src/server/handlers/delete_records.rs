@@ -76,7 +76,7 @@ pub(in crate::server) async fn delete<E: Env>(
         let partitions = partitions.into_iter().map(&mut result).collect();
         answered.push(DeleteRecordsTopicResult { name, partitions });
     }
-    DeleteRecordsResponse { topics: answered, throttle_time_ms, ..Default::default() }
+    DeleteRecordsResponse { topics: answered, throttle_time_ms }
 }
 
 /// Each topic and each partition once, the last offset asked for, as Kafka
