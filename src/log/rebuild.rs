@@ -197,8 +197,7 @@ async fn sweep<E: Env>(
         } else if kind == Kind::Log && offset < replay.segment {
             let len = fs.len(&dir.join(&entry.name)).await;
             let len = len.map_err(|e| Error::io(dir, e))?;
-            let segment = ClosedSegment { len, end: replay.segment, max_timestamp: None };
-            closed.insert(offset, segment);
+            closed.insert(offset, ClosedSegment::new(len, replay.segment, None));
         }
     }
     if removed {

@@ -423,14 +423,9 @@ impl<E: Env> Shared<E> {
             let log = state.log_mut(handle).ok_or(Error::Gone)?;
             assert_eq!(log.open.front().map(|s| s.base), Some(base), "segments close in order");
             let segment = log.open.pop_front().expect("looked at above");
-            log.closed.insert(
-                base,
-                ClosedSegment {
-                    len: segment.end_pos,
-                    end: segment.end_offset,
-                    max_timestamp: Some(segment.index.max_timestamp()),
-                },
-            );
+            let largest = Some(segment.index.max_timestamp());
+            let closed = ClosedSegment::new(segment.end_pos, segment.end_offset, largest);
+            log.closed.insert(base, closed);
         }
         self.write_epochs(handle, true).await
     }

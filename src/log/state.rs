@@ -36,6 +36,14 @@ pub(crate) struct ClosedSegment {
     pub(crate) end: Offset,
     /// Largest timestamp, once somebody has asked.
     pub(crate) max_timestamp: Option<Timestamp>,
+    /// The operator knows that it could not be read for that.
+    pub(crate) told_unreadable: bool,
+}
+
+impl ClosedSegment {
+    pub(crate) fn new(len: u64, end: Offset, max_timestamp: Option<Timestamp>) -> Self {
+        Self { len, end, max_timestamp, told_unreadable: false }
+    }
 }
 
 /// A bypass whose segment write is in flight.
