@@ -285,7 +285,9 @@ impl<E: Env> Shared<E> {
         if !journal.has_room(&self.config.pools.journal, len) {
             return Err(AppendError::Full);
         }
-        Ok(journal.push(&header, payload, Ack { handle, round, end: header.end_offset }))
+        let is_whole = header.kind == FrameKind::Tail;
+        let ack = Ack { handle, round, end: header.end_offset, is_whole };
+        Ok(journal.push(&header, payload, ack))
     }
 
     /// Completes when everything queued so far in a journal is durable. While the
@@ -352,7 +354,7 @@ impl<E: Env> State<E> {
             payload_len: u32::try_from(len).expect("batches are below 1 MiB here"),
             ..FrameHeader::bare(FrameKind::Data, log.known.log_id, epoch)
         };
-        let ack = Ack { handle, round: log.round, end: batch.end };
+        let ack = Ack { handle, round: log.round, end: batch.end, is_whole: false };
         let journal = &mut self.journals[class.index()];
         if class == DurabilityClass::Os && len >= FROM_TAIL_MIN {
             let mut payload = SmallVec::new();

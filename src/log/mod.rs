@@ -25,6 +25,7 @@ mod reclaim;
 mod recovery;
 mod reopen;
 mod rescan;
+mod rest;
 mod retention;
 mod rewrite;
 mod scan;
