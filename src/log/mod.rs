@@ -6,6 +6,7 @@
 //! Owned by one shard, generic over the environment. Refuses to know: requests,
 //! producers' state, replication, what a record means (but for its timestamp).
 
+mod ahead;
 mod append;
 mod behind;
 mod checkpoint;
