@@ -12,10 +12,10 @@ use super::error::{Error, FatalReason};
 use super::journal::frame::{FrameHeader, FrameKind};
 use super::journal::writer::{Ack, Write};
 use super::segment::head::HEADER_LEN;
-use super::segment::tail::{Incoming, OpenSegment};
+use super::segment::tail::{Incoming, Mark, OpenSegment};
 use super::set::{Appended, LogHandle};
 use super::state::{FileOf, Log, Shared, State};
-use crate::io::{Env, File as _, Task as _};
+use crate::io::{ChunkMut, Env, File as _, Task as _};
 use crate::model::{LeaderEpoch, LogId, Offset, Timestamp};
 use crate::record::{BatchSummary, patch_base};
 
@@ -28,6 +28,20 @@ const FROM_TAIL_MIN: usize = 4096;
 
 type Outcome<T> = std::result::Result<T, AppendError>;
 
+/// What `append` is asked to take.
+struct NewBatch<'a> {
+    bytes: &'a [u8],
+    summary: &'a BatchSummary,
+    base: Offset,
+    epoch: LeaderEpoch,
+}
+
+impl NewBatch<'_> {
+    fn end(&self) -> Offset {
+        self.base.plus(i64::from(self.summary.last_offset_delta) + 1)
+    }
+}
+
 impl<E: Env> Shared<E> {
     /// See `LogSet::append`.
     pub(crate) fn append(
@@ -39,7 +53,7 @@ impl<E: Env> Shared<E> {
         epoch: LeaderEpoch,
     ) -> Outcome<Appended> {
         self.make_way(DurabilityClass::Os);
-        let result = self.try_append(handle, batch, summary, base, epoch);
+        let result = self.try_append(handle, &NewBatch { bytes: batch, summary, base, epoch });
         let (stalled, pressed) = {
             let state = self.state.borrow();
             (
@@ -56,90 +70,41 @@ impl<E: Env> Shared<E> {
         result
     }
 
-    fn try_append(
-        self: &Rc<Self>,
-        handle: LogHandle,
-        batch: &[u8],
-        summary: &BatchSummary,
-        base: Offset,
-        epoch: LeaderEpoch,
-    ) -> Outcome<Appended> {
+    fn try_append(self: &Rc<Self>, handle: LogHandle, batch: &NewBatch<'_>) -> Outcome<Appended> {
         let mut guard = self.state.borrow_mut();
         let state = &mut *guard;
-        let metadata = state.log(handle).is_some_and(|log| log.known.log_id == LogId::METADATA);
-        state.may_write(metadata)?;
-        let log = state.log(handle).ok_or(AppendError::Gone)?;
-        if log.truncate_to.is_some() {
-            return Err(AppendError::Full);
-        }
-        assert_eq!(base, log.end(), "appends go to the log's end ({})", log.known.dir_name());
-        let end = base.plus(i64::from(summary.last_offset_delta) + 1);
-        let rolls = log.must_roll(batch.len() as u64, summary.max_timestamp, end, &self.env);
+        let log = state.takes(handle)?;
+        assert_eq!(batch.base, log.end(), "appends go to the log's end ({})", log.known.dir_name());
+        let rolls = log.must_roll(batch, &self.env);
         if rolls && log.bypass_from.is_some() {
             // What waits for a bypass belongs to the segment that closes.
             drop(guard);
             self.start_bypasses();
             return Err(AppendError::Full);
         }
-        let bypasses = state.bypasses(handle, batch.len(), &self.config);
-        let ahead = state.bypass_bytes;
-        if bypasses && ahead > 0 && ahead + batch.len() as u64 > self.config.bypass_bytes_max {
-            return Err(AppendError::Full);
-        }
-        let class = state.log(handle).ok_or(AppendError::Gone)?.class();
-        let journal = &mut state.journals[class.index()];
-        // Only a deletion makes room on a full disk: its record uses what is
-        // kept for reclaim.
-        let payload = if bypasses { BLOCK as usize } else { batch.len() };
-        if !metadata && !journal.admits_append(payload) {
-            return Err(if journal.is_stuck() { AppendError::NoSpace } else { AppendError::Full });
-        }
-        if !metadata && !bypasses && journal.is_crowded() {
-            return Err(AppendError::Full);
-        }
-        if !bypasses && !journal.has_room(&self.config.pools.journal, batch.len()) {
-            return Err(AppendError::Full);
-        }
+        let bypasses = state.admit(handle, batch.bytes.len(), &self.config)?;
         if rolls {
-            state.roll(handle, base);
+            state.roll(handle, batch.base);
         }
-        let chunks = loop {
-            let pool = &self.config.pools.tail;
-            let log = state.log_mut(handle).ok_or(AppendError::Gone)?;
-            let chunks = log.active_mut().reserve(batch.len(), pool, self.config.tail_chunk_bytes);
-            match chunks {
-                Some(chunks) => break chunks,
-                None if state.drop_cached(batch.len()) => {}
-                None => return Err(AppendError::Full),
-            }
-        };
-        for _ in &chunks {
-            state.chunk_order.push_back(handle);
-        }
-        let (head, rest) = batch.split_at(HEADER_LEN);
+        let chunks = state.reserve_tail(handle, batch.bytes.len(), &self.config)?;
+        let (head, rest) = batch.bytes.split_at(HEADER_LEN);
         let mut patched: [u8; HEADER_LEN] =
             head.try_into().expect("split_at gave the header's length");
-        patch_base(&mut patched, base, epoch);
+        patch_base(&mut patched, batch.base, batch.epoch);
+        let (base, end) = (batch.base, batch.end());
+        let max_timestamp = batch.summary.max_timestamp;
         let log = state.log_mut(handle).ok_or(AppendError::Gone)?;
         let boundary = log.active().end();
         let segment = log.active_mut();
-        segment.first.get_or_insert_with(|| (summary.max_timestamp, self.env.wall_ms()));
-        let incoming =
-            Incoming { head: &patched, rest, base, end, max_timestamp: summary.max_timestamp };
+        segment.first.get_or_insert_with(|| (max_timestamp, self.env.wall_ms()));
+        let incoming = Incoming { head: &patched, rest, base, end, max_timestamp };
         let position = segment.append(&incoming, chunks);
-        log.epochs.assign(epoch, base);
-        let snapshot_at = log.snapshot_due(batch.len() as u64, rolls, base);
+        log.epochs.assign(batch.epoch, base);
+        let snapshot_at = log.snapshot_due(batch.bytes.len() as u64, rolls, base);
         if bypasses {
-            if log.bypass_from.is_none() {
-                log.bypass_from = Some(boundary);
-                state.bypassing.push(handle);
-            }
-            state.bypass_bytes += batch.len() as u64;
-            if let Some(log) = state.log_mut(handle) {
-                log.bypass_waits += batch.len() as u64;
-            }
+            state.await_bypass(handle, boundary, batch.bytes.len() as u64);
         } else {
-            state.journal_batch(handle, position, &incoming, epoch);
+            state.journal_batch(handle, position, &incoming, batch.epoch);
         }
         state.consider_behind(handle, self.config.write_behind_bytes);
         Ok(Appended { end_offset: end, snapshot_at })
@@ -285,7 +250,9 @@ impl<E: Env> Shared<E> {
         if !journal.has_room(&self.config.pools.journal, len) {
             return Err(AppendError::Full);
         }
-        Ok(journal.push(&header, payload, Ack { handle, round, end: header.end_offset }))
+        let is_whole = header.kind == FrameKind::Tail;
+        let ack = Ack { handle, round, end: header.end_offset, is_whole };
+        Ok(journal.push(&header, payload, ack))
     }
 
     /// Completes when everything queued so far in a journal is durable. While the
@@ -323,6 +290,75 @@ impl<E: Env> State<E> {
         Ok(())
     }
 
+    /// The log, when appends to it may be taken now.
+    fn takes(&self, handle: LogHandle) -> Outcome<&Log> {
+        self.may_write(self.log(handle).is_some_and(Log::is_metadata))?;
+        let log = self.log(handle).ok_or(AppendError::Gone)?;
+        if log.truncate_to.is_some() { Err(AppendError::Full) } else { Ok(log) }
+    }
+
+    /// Makes sure that a batch of `len` bytes can go where it has to; `true` when
+    /// that is past the journal.
+    fn admit(
+        &mut self,
+        handle: LogHandle,
+        len: usize,
+        config: &super::LogSetConfig,
+    ) -> Outcome<bool> {
+        let bypasses = self.bypasses(handle, len, config);
+        let ahead = self.bypass_bytes;
+        if bypasses && ahead > 0 && ahead + len as u64 > config.bypass_bytes_max {
+            return Err(AppendError::Full);
+        }
+        let log = self.log(handle).ok_or(AppendError::Gone)?;
+        let (class, metadata) = (log.class(), log.is_metadata());
+        let journal = &mut self.journals[class.index()];
+        // Only a deletion makes room on a full disk: its record uses what is
+        // kept for reclaim.
+        let payload = if bypasses { BLOCK as usize } else { len };
+        if !metadata && !journal.admits_append(payload) {
+            return Err(if journal.is_stuck() { AppendError::NoSpace } else { AppendError::Full });
+        }
+        if !metadata && !bypasses && journal.is_crowded() {
+            return Err(AppendError::Full);
+        }
+        if !bypasses && !journal.has_room(&config.pools.journal, len) {
+            return Err(AppendError::Full);
+        }
+        Ok(bypasses)
+    }
+
+    /// Takes tail memory for `len` bytes, for which cached chunks go.
+    fn reserve_tail(
+        &mut self,
+        handle: LogHandle,
+        len: usize,
+        config: &super::LogSetConfig,
+    ) -> Outcome<SmallVec<[ChunkMut; 2]>> {
+        let chunks = loop {
+            let log = self.log_mut(handle).ok_or(AppendError::Gone)?;
+            let tail = log.active_mut();
+            match tail.reserve(len, &config.pools.tail, config.tail_chunk_bytes) {
+                Some(chunks) => break chunks,
+                None if self.drop_cached(len) => {}
+                None => return Err(AppendError::Full),
+            }
+        };
+        self.chunk_order.extend(std::iter::repeat_n(handle, chunks.len()));
+        Ok(chunks)
+    }
+
+    /// Queues `len` bytes at `boundary` for the bypass of their log.
+    fn await_bypass(&mut self, handle: LogHandle, boundary: Mark, len: u64) {
+        self.bypass_bytes += len;
+        let Some(log) = self.log_mut(handle) else { return };
+        log.bypass_waits += len;
+        if log.bypass_from.is_none() {
+            log.bypass_from = Some(boundary);
+            self.bypassing.push(handle);
+        }
+    }
+
     /// Whether a batch goes straight to the segment: it must when earlier
     /// bytes of its log do, or when it is too large for a group.
     fn bypasses(&self, handle: LogHandle, len: usize, config: &super::LogSetConfig) -> bool {
@@ -350,7 +386,7 @@ impl<E: Env> State<E> {
             payload_len: u32::try_from(len).expect("batches are below 1 MiB here"),
             ..FrameHeader::bare(FrameKind::Data, log.known.log_id, epoch)
         };
-        let ack = Ack { handle, round: log.round, end: batch.end };
+        let ack = Ack { handle, round: log.round, end: batch.end, is_whole: false };
         let journal = &mut self.journals[class.index()];
         if class == DurabilityClass::Os && len >= FROM_TAIL_MIN {
             let mut payload = SmallVec::new();
@@ -385,7 +421,12 @@ impl<E: Env> State<E> {
 }
 
 impl Log {
-    fn must_roll<E: Env>(&self, len: u64, ts: Timestamp, end: Offset, env: &E) -> bool {
+    fn is_metadata(&self) -> bool {
+        self.known.log_id == LogId::METADATA
+    }
+
+    fn must_roll<E: Env>(&self, batch: &NewBatch<'_>, env: &E) -> bool {
+        let (ts, len) = (batch.summary.max_timestamp, batch.bytes.len() as u64);
         let segment = self.active();
         let config = &self.known.config;
         if segment.end_pos == 0 {
@@ -399,7 +440,7 @@ impl Log {
         segment.end_pos + len > config.segment_bytes
             || aged > config.segment_ms
             || (segment.index.offset_entries() + 1) * 8 >= config.segment_index_bytes
-            || end.0 - segment.base.0 > i64::from(i32::MAX)
+            || batch.end().0 - segment.base.0 > i64::from(i32::MAX)
     }
 
     fn snapshot_due(&mut self, len: u64, rolls: bool, base: Offset) -> Option<Offset> {

@@ -33,7 +33,7 @@ impl<E: Env> Shared<E> {
                 Err(error @ Error::NoSpace { .. }) => error,
                 other => return other.and_then(|()| self.check()),
             };
-            if !self.give_up_reserve(&error).await {
+            if !self.give_up_reserve(&error).await && !self.give_back_ahead(&error).await {
                 tracing::warn!(
                     "{error}: records stay in the journals, where the next start finds them"
                 );

@@ -6,7 +6,6 @@ use std::rc::Rc;
 
 use ahash::AHashSet;
 
-use super::checkpoint::Floor;
 use super::config::KnownLog;
 use super::epoch_cache::EpochCache;
 use super::error::{Error, Result};
@@ -51,35 +50,11 @@ impl<E: Env> Shared<E> {
         let mut epochs = EpochCache::default();
         let epoch = known.epoch_to_start.unwrap_or(LeaderEpoch(0));
         epochs.assign(epoch, Offset::ZERO);
-        let interval = known.config.index_interval_bytes;
-        let handle = self.state.borrow_mut().insert(|handle| Log {
-            known: known.clone(),
-            handle,
-            dir,
-            epochs,
-            log_start: Offset::ZERO,
-            start_wanted: Offset::ZERO,
-            droppable: Offset::ZERO,
-            snapshots_stored: Vec::new(),
-            high_watermark: Offset::ZERO,
-            journal_durable: Offset::ZERO,
-            durable: Offset::ZERO,
-            closed: Default::default(),
-            open: [OpenSegment::new(Offset::ZERO, interval)].into(),
-            floor: Floor::start_of(0),
-            bypass_from: None,
-            bypass_waits: 0,
-            bypass_flight: None,
-            segment_busy: false,
-            behind_queued: false,
-            round: 0,
-            truncating: false,
-            truncate_to: None,
-            bytes_since_snapshot: 0,
-            snapshots: 0,
-            leaving: false,
-            snapshots_begun: Vec::new(),
-        });
+        let active = OpenSegment::new(Offset::ZERO, known.config.index_interval_bytes);
+        let handle = self
+            .state
+            .borrow_mut()
+            .insert(|handle| Log { epochs, ..Log::at_rest(handle, known, dir, active) });
         let open = FrameHeader::bare(FrameKind::Open, known.log_id, epoch);
         self.queue_patiently(handle, open, &[known.dir_name().as_bytes()]).await?;
         self.kick_reserve();

@@ -6,6 +6,7 @@
 //! Owned by one shard, generic over the environment. Refuses to know: requests,
 //! producers' state, replication, what a record means (but for its timestamp).
 
+mod ahead;
 mod append;
 mod behind;
 mod checkpoint;
@@ -25,6 +26,7 @@ mod reclaim;
 mod recovery;
 mod reopen;
 mod rescan;
+mod rest;
 mod retention;
 mod rewrite;
 mod scan;

@@ -3,7 +3,7 @@
 //! need are rebuilt (`rescan`). Nothing is synced here: `finish` does that for
 //! all logs together, before the first new frame.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::rc::Rc;
 
@@ -35,21 +35,17 @@ pub(crate) async fn rebuild<E: Env>(
     // What a killed process has created is visible and yet may be durable or not.
     shared.sync_dir_later(&dir);
     shared.sync_dir_later(&shared.config.data_dir);
-    check_extents(recovery, &dir, &mut replay).await?;
-    let mut rewriter = Rewriter::new(&shared, &dir, replay.floor);
-    for piece in &replay.pieces {
-        rewriter.piece(recovery, piece).await?;
-    }
-    rewriter.end(&replay).await?;
+    rewrite(recovery, &dir, &mut replay).await?;
     // In class `os` the records themselves may be gone.
-    let log_start = super::recovery::entry_start(entry.as_ref()).min(replay.end.offset);
+    let end = replay.end.offset;
+    let log_start = super::recovery::entry_start(entry.as_ref()).min(end);
     let trusted = entry.as_ref().map_or(Floor::start_of(0), |e| e.floor);
     let segments = sweep(&shared, &dir, &replay, (log_start, trusted)).await?;
     let mut epochs = EpochCache::default();
     for (epoch, start) in entry.iter().flat_map(|e| &e.epochs) {
         epochs.assign(LeaderEpoch(*epoch), Offset(*start));
     }
-    let snapshot = latest_snapshot(&shared, &dir, replay.end.offset).await?;
+    let snapshot = latest_snapshot(&shared, &dir, end).await?;
     let mut scan = Scan {
         shared: &shared,
         dir: &dir,
@@ -63,54 +59,29 @@ pub(crate) async fn rebuild<E: Env>(
     let (mut epochs, batches_after) = (scan.epochs, scan.batches);
     let latest = epochs.latest().map_or(LeaderEpoch::NONE, |e| e.epoch).max(replay.epoch);
     let epoch = known.epoch_to_start.unwrap_or(LeaderEpoch(latest.0 + 1));
-    epochs.assign(epoch, replay.end.offset);
+    epochs.assign(epoch, end);
     epochs.truncate_before(log_start);
-    let end = replay.end.offset;
-    let (boundary, _) = active.straddle;
-    let floor = Floor {
-        segment: active.base.0,
-        pos: active.written,
-        boundary_pos: boundary.pos,
-        boundary_offset: boundary.offset.0,
-    };
-    let closed = segments.closed;
+    let snapshots_stored = snapshot.iter().map(|(at, _)| *at).collect();
     let handle = shared.state.borrow_mut().insert(|handle| Log {
-        known: known.clone(),
-        handle,
-        dir,
         epochs,
         log_start,
         start_wanted: log_start,
-        droppable: Offset::ZERO,
-        snapshots_stored: snapshot.iter().map(|(at, _)| *at).collect(),
-        high_watermark: end,
-        journal_durable: end,
-        durable: end,
-        closed,
-        open: VecDeque::from([active]),
-        floor,
-        bypass_from: None,
-        bypass_waits: 0,
-        bypass_flight: None,
-        segment_busy: false,
-        behind_queued: false,
-        round: 0,
-        truncating: false,
-        truncate_to: None,
-        bytes_since_snapshot: 0,
-        snapshots: 0,
-        leaving: false,
-        snapshots_begun: Vec::new(),
+        snapshots_stored,
+        closed: segments.closed,
+        ..Log::at_rest(handle, known, dir, active)
     });
-    Ok(Recovered {
-        handle,
-        log_id: LogId(known.log_id.0),
-        log_start,
-        log_end: end,
-        epoch,
-        snapshot,
-        batches_after,
-    })
+    let log_id = LogId(known.log_id.0);
+    Ok(Recovered { handle, log_id, log_start, log_end: end, epoch, snapshot, batches_after })
+}
+
+/// Gets what frames vouch for into the segments.
+async fn rewrite<E: Env>(recovery: &Recovery<E>, dir: &Path, replay: &mut Replay) -> Result<()> {
+    check_extents(recovery, dir, replay).await?;
+    let mut rewriter = Rewriter::new(&recovery.set.shared, dir, replay.floor);
+    for piece in &replay.pieces {
+        rewriter.piece(recovery, piece).await?;
+    }
+    rewriter.end(replay).await
 }
 
 /// Makes a log's directory with its `partition.metadata`, unless it is there.
@@ -197,8 +168,7 @@ async fn sweep<E: Env>(
         } else if kind == Kind::Log && offset < replay.segment {
             let len = fs.len(&dir.join(&entry.name)).await;
             let len = len.map_err(|e| Error::io(dir, e))?;
-            let segment = ClosedSegment { len, end: replay.segment, max_timestamp: None };
-            closed.insert(offset, segment);
+            closed.insert(offset, ClosedSegment::new(len, replay.segment, None));
         }
     }
     if removed {

@@ -16,9 +16,10 @@ use super::checkpoint::{self, Checkpoint, Floor, LogEntry};
 use super::config::{BLOCK, DurabilityClass, SMALL_TAIL_BYTES};
 use super::error::{Error, FatalReason, Result};
 use super::journal::files::{self, NewFile};
+use super::journal::writer::{Journal, Rest};
 use super::segment::tail::block_of;
 use super::set::LogHandle;
-use super::state::{Log, Shared, State};
+use super::state::{FileOf, Log, Shared, State};
 use super::together;
 use crate::io::{Env, FileSystem as _, Task as _};
 use crate::model::Offset;
@@ -193,7 +194,7 @@ impl<E: Env> Shared<E> {
     }
 
     /// Frees the oldest full file of a journal.
-    pub(crate) async fn reclaim(self: &Rc<Self>, class: DurabilityClass) -> Result<()> {
+    pub(super) async fn reclaim_oldest(self: &Rc<Self>, class: DurabilityClass) -> Result<()> {
         let logs: Vec<Leaving> = {
             let state = self.state.borrow();
             let Some(oldest) = state.journals[class.index()].full.front() else { return Ok(()) };
@@ -220,7 +221,9 @@ impl<E: Env> Shared<E> {
         self.settle(class).await?;
         self.state.borrow_mut().journals[class.index()].forget_oldest();
         self.write_checkpoint().await?;
-        self.free_oldest(class).await
+        self.free_oldest(class).await?;
+        self.state.borrow_mut().journals[class.index()].freed();
+        Ok(())
     }
 
     /// Gets the frames of one log out of the oldest file's care. `true` when
@@ -482,10 +485,10 @@ impl<E: Env> State<E> {
     /// The class to serve next: the other one first, since one that has always
     /// something to do, or waits for space, must not hold it up.
     fn due(&self, duty: Duty) -> Option<DurabilityClass> {
-        let due = |j: &&super::journal::writer::Journal<super::state::FileOf<E>>| match duty {
+        let due = |j: &&Journal<FileOf<E>>| match duty {
             Duty::Make => j.wants_file(),
             // Its checkpoint would make void what a start has not finished with.
-            Duty::Reclaim => self.ready && j.wants_reclaim(),
+            Duty::Reclaim => self.ready && j.wants_reclaim() && j.rest != Rest::Now,
         };
         let last = self.keepers[duty as usize].last;
         let in_turn = [1 - last, last].into_iter().map(|class| &self.journals[class]);

@@ -36,7 +36,7 @@ struct Candidate {
     base: Offset,
     end: Offset,
     len: u64,
-    /// `None` when only its index file knows.
+    /// `None` when only its files know.
     largest: Option<Timestamp>,
     /// The active one: it can go only after a roll.
     is_last: bool,

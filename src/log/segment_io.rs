@@ -7,7 +7,7 @@ use std::rc::Rc;
 use smallvec::SmallVec;
 
 use super::config::BLOCK;
-use super::error::{Error, FatalReason, Result, is_no_descriptor, is_no_space};
+use super::error::{Error, FatalReason, Result, is_no_descriptor};
 use super::files_lru::FileKey;
 use super::segment::index::IndexBytes;
 use super::segment::names::{self, Kind};
@@ -26,8 +26,6 @@ pub(crate) const READ_BYTES: u64 = 1 << 20;
 
 /// Writes of one file under way together.
 const WRITES_AT_ONCE: usize = 16;
-/// Most bytes that a segment's file is made longer than what it holds.
-const AHEAD_MAX: u64 = 16 << 20;
 
 /// A write of whole blocks.
 type Blocks = Vec<(u64, ChunkSlice)>;
@@ -265,47 +263,6 @@ impl<E: Env> Shared<E> {
         Ok(file)
     }
 
-    /// Lets the active segment's file have blocks beyond `to` before they are
-    /// written: a direct write that makes its file longer blocks a worker of
-    /// the ring until it is done. While space is short, blocks are for what
-    /// was accepted: nothing ahead then.
-    async fn allocate_ahead(
-        &self,
-        handle: LogHandle,
-        base: Offset,
-        to: u64,
-        file: &FileOf<E>,
-    ) -> Result<()> {
-        let (have, want) = {
-            let state = self.state.borrow();
-            let log = state.log(handle).ok_or(Error::Gone)?;
-            let segment = log.active();
-            if segment.base != base || to <= segment.allocated || state.no_space {
-                return Ok(());
-            }
-            // As much again as there is, so that small logs stay small.
-            let want = to + to.min(AHEAD_MAX);
-            let want = want.min(log.known.config.segment_bytes.max(to));
-            (segment.blocks_in_file(), want.next_multiple_of(BLOCK))
-        };
-        // Without: the write itself says whether there is room.
-        if want <= have || !self.seems_free(want - have).await {
-            return Ok(());
-        }
-        let allocated = match file.allocate(have..want).await {
-            Ok(()) => want,
-            Err(e) if is_no_space(&e) => return self.give_back(file, have).await,
-            Err(e) if e.kind() == std::io::ErrorKind::Unsupported => to.next_multiple_of(BLOCK),
-            Err(e) => return Err(Error::fatal(FatalReason::SegmentWrite, file.path(), &e)),
-        };
-        let mut state = self.state.borrow_mut();
-        let log = state.log_mut(handle).ok_or(Error::Gone)?;
-        if let Some(segment) = log.segment_mut(base) {
-            segment.allocated = allocated;
-        }
-        Ok(())
-    }
-
     /// fdatasync of a segment.
     pub(crate) async fn sync_file(&self, file: &FileOf<E>) -> Result<()> {
         if armed(Bug::NoSegmentSyncBeforeRecycle) {
@@ -423,14 +380,9 @@ impl<E: Env> Shared<E> {
             let log = state.log_mut(handle).ok_or(Error::Gone)?;
             assert_eq!(log.open.front().map(|s| s.base), Some(base), "segments close in order");
             let segment = log.open.pop_front().expect("looked at above");
-            log.closed.insert(
-                base,
-                ClosedSegment {
-                    len: segment.end_pos,
-                    end: segment.end_offset,
-                    max_timestamp: Some(segment.index.max_timestamp()),
-                },
-            );
+            let largest = Some(segment.index.max_timestamp());
+            let closed = ClosedSegment::new(segment.end_pos, segment.end_offset, largest);
+            log.closed.insert(base, closed);
         }
         self.write_epochs(handle, true).await
     }

@@ -242,29 +242,32 @@ impl<E: Env> Shared<E> {
         (epoch != head.epoch).then_some("another leader epoch")
     }
 
-    /// Whether the batch that a time index entry names has its timestamp.
-    pub(crate) async fn is_time_of_batch(
+    /// The boundary behind the batch that a time index entry names, when that
+    /// has its timestamp.
+    pub(crate) async fn batch_of_time(
         self: &Rc<Self>,
         handle: LogHandle,
         base: Offset,
         entry: TimeEntry,
-    ) -> Result<bool> {
+    ) -> Result<Option<Mark>> {
         let last = base.plus(i64::from(entry.relative));
         let end = match self.segment_of(handle, last) {
             Ok((found, end)) if found == base => end,
-            Ok(_) | Err(Error::OutOfRange(_)) => return Ok(false),
+            Ok(_) | Err(Error::OutOfRange(_)) => return Ok(None),
             Err(error) => return Err(error),
         };
-        let batch = match self.locate(handle, base, last, end).await {
-            Ok(at) if at == end => return Ok(false),
-            Ok(at) => self.read_batch(handle, base, at, end).await,
-            Err(error) => Err(error),
+        let at = match self.locate(handle, base, last, end).await {
+            Ok(at) if at == end => return Ok(None),
+            Err(Error::Corrupt { .. }) => return Ok(None),
+            at => at?,
         };
-        match batch {
+        match self.read_batch(handle, base, at, end).await {
             Ok((head, _)) => {
-                Ok(head.end().plus(-1) == last && head.max_timestamp == entry.timestamp)
+                let named = head.end().plus(-1) == last && head.max_timestamp == entry.timestamp;
+                let pos = at.pos + head.len as u64;
+                Ok(named.then_some(Mark { offset: head.end(), pos }))
             }
-            Err(Error::Corrupt { .. }) => Ok(false),
+            Err(Error::Corrupt { .. }) => Ok(None),
             Err(error) => Err(error),
         }
     }

@@ -62,7 +62,7 @@ impl<F> Reserve<F> {
 }
 
 /// Whether it is the disk that is full, not the table of descriptors.
-fn is_disk_full(error: &Error) -> bool {
+pub(super) fn is_disk_full(error: &Error) -> bool {
     matches!(error, Error::NoSpace { source, .. } if !is_no_descriptor(source))
 }
 
@@ -121,7 +121,9 @@ impl<E: Env> Shared<E> {
         if matches!(error, Error::NoSpace { source, .. } if is_no_descriptor(source)) {
             self.files.forget_all();
         }
-        if self.give_up_reserve(error).await {
+        let given_up = self.give_up_reserve(error).await;
+        // After it: those who wait may have what they need already.
+        if self.give_back_ahead(error).await || given_up {
             return;
         }
         self.env.sleep(self.config.no_space_retry).await;
@@ -192,15 +194,6 @@ impl<E: Env> Shared<E> {
     pub(crate) async fn seems_free(&self, bytes: u64) -> bool {
         let space = self.env.fs().space(&self.config.data_dir).await;
         space.is_ok_and(|space| space.usable >= bytes)
-    }
-
-    /// After an allocation that failed: what was had of it is missing elsewhere,
-    /// and freed blocks can be had only when the change is on disk.
-    pub(crate) async fn give_back(&self, file: &FileOf<E>, len: u64) -> Result<()> {
-        let cut = file.set_len(len).await;
-        cut.map_err(|e| Error::io(file.path(), e))?;
-        let synced = file.sync_data().await;
-        synced.map_err(|e| Error::fatal(FatalReason::Sync, file.path(), &e))
     }
 
     async fn free_reserve(&self, cause: &str) -> bool {

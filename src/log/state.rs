@@ -36,6 +36,14 @@ pub(crate) struct ClosedSegment {
     pub(crate) end: Offset,
     /// Largest timestamp, once somebody has asked.
     pub(crate) max_timestamp: Option<Timestamp>,
+    /// The operator knows that it could not be read for that.
+    pub(crate) told_unreadable: bool,
+}
+
+impl ClosedSegment {
+    pub(crate) fn new(len: u64, end: Offset, max_timestamp: Option<Timestamp>) -> Self {
+        Self { len, end, max_timestamp, told_unreadable: false }
+    }
 }
 
 /// A bypass whose segment write is in flight.
@@ -93,6 +101,50 @@ pub(crate) struct Log {
 }
 
 impl Log {
+    /// A log whose one segment is all in its file, committed up to its end.
+    pub(crate) fn at_rest(
+        handle: LogHandle,
+        known: &KnownLog,
+        dir: PathBuf,
+        active: OpenSegment,
+    ) -> Log {
+        let end = active.end_offset;
+        let (boundary, _) = active.straddle;
+        Log {
+            known: known.clone(),
+            handle,
+            dir,
+            epochs: EpochCache::default(),
+            log_start: Offset::ZERO,
+            start_wanted: Offset::ZERO,
+            droppable: Offset::ZERO,
+            snapshots_stored: Vec::new(),
+            high_watermark: end,
+            journal_durable: end,
+            durable: end,
+            closed: BTreeMap::new(),
+            floor: Floor {
+                segment: active.base.0,
+                pos: active.written,
+                boundary_pos: boundary.pos,
+                boundary_offset: boundary.offset.0,
+            },
+            open: VecDeque::from([active]),
+            bypass_from: None,
+            bypass_waits: 0,
+            bypass_flight: None,
+            segment_busy: false,
+            behind_queued: false,
+            round: 0,
+            truncating: false,
+            truncate_to: None,
+            bytes_since_snapshot: 0,
+            snapshots: 0,
+            leaving: false,
+            snapshots_begun: Vec::new(),
+        }
+    }
+
     pub(crate) fn active(&self) -> &OpenSegment {
         self.open.back().expect("a log always has an active segment")
     }

@@ -6,10 +6,12 @@ use std::borrow::Cow;
 use std::rc::Rc;
 
 use super::error::{Error, Result};
+use super::scan::Walk;
 use super::segment::index::{TIME_ENTRY, TimeEntry};
 use super::segment::names::Kind;
+use super::segment::tail::Mark;
 use super::set::{ColdRead, LogHandle, ReadOutcome, Slices, TimestampOffset};
-use super::state::Shared;
+use super::state::{ClosedSegment, Shared, State};
 use crate::io::Env;
 use crate::model::limits::DECOMPRESSED_BYTES_MAX;
 use crate::model::{Offset, Timestamp};
@@ -17,6 +19,10 @@ use crate::record::{BatchView, RecordIter, decompress};
 
 /// Bytes looked at at once.
 const STEP_BYTES: usize = 256 * 1024;
+
+/// The largest timestamp of a segment that cannot be read: it is looked at
+/// whatever is asked for, and no age ends it.
+const UNKNOWN: Timestamp = Timestamp(i64::MAX);
 
 impl<E: Env> Shared<E> {
     /// See `LogSet::offset_for_timestamp`.
@@ -26,9 +32,16 @@ impl<E: Env> Shared<E> {
         timestamp: Timestamp,
         upper: Offset,
     ) -> Result<Option<TimestampOffset>> {
-        let (start, segments) = self.segments_by_time(handle).await?;
+        let (start, segments) = self.segments_by_time(handle)?;
         for (base, end, largest) in segments {
-            if largest < timestamp || end <= start {
+            if end <= start {
+                continue;
+            }
+            let largest = match largest {
+                Some(largest) => largest,
+                None => self.load_largest(handle, base).await?,
+            };
+            if largest < timestamp {
                 continue;
             }
             let from = self.skip_older(handle, base, timestamp).await?.max(start);
@@ -65,57 +78,91 @@ impl<E: Env> Shared<E> {
     }
 
     /// First readable offset, and each segment with its end and its largest
-    /// timestamp, oldest first.
-    async fn segments_by_time(
-        self: &Rc<Self>,
+    /// timestamp if that is known, oldest first.
+    #[allow(clippy::type_complexity, reason = "one caller")]
+    fn segments_by_time(
+        &self,
         handle: LogHandle,
-    ) -> Result<(Offset, Vec<(Offset, Offset, Timestamp)>)> {
-        let (start, closed, open) = {
-            let state = self.state.borrow();
-            let log = state.log(handle).ok_or(Error::Gone)?;
-            let closed: Vec<_> = log.closed.iter().map(|(base, s)| (*base, *s)).collect();
-            let open: Vec<_> =
-                log.open.iter().map(|s| (s.base, s.end_offset, s.index.max_timestamp())).collect();
-            (log.log_start, closed, open)
-        };
-        let mut out = Vec::with_capacity(closed.len() + open.len());
-        for (base, segment) in closed {
-            let largest = match segment.max_timestamp {
-                Some(largest) => largest,
-                None => self.load_largest(handle, base).await?,
-            };
-            out.push((base, segment.end, largest));
-        }
-        out.extend(open);
-        Ok((start, out))
+    ) -> Result<(Offset, Vec<(Offset, Offset, Option<Timestamp>)>)> {
+        let state = self.state.borrow();
+        let log = state.log(handle).ok_or(Error::Gone)?;
+        let closed = log.closed.iter().map(|(base, s)| (*base, s.end, s.max_timestamp));
+        let open = log.open.iter();
+        let open = open.map(|s| (s.base, s.end_offset, Some(s.index.max_timestamp())));
+        Ok((log.log_start, closed.chain(open).collect()))
     }
 
-    /// Largest timestamp of a closed segment: the last entry of its time index.
-    /// Without one that can be believed the segment is looked at whatever is
-    /// asked for, and no age ends it.
+    /// Largest timestamp of a closed segment: that of its time index's last entry,
+    /// or of a batch behind that entry's. The file may lack entries at its end, or
+    /// all of them, and then too little would be believed.
     pub(crate) async fn load_largest(
         self: &Rc<Self>,
         handle: LogHandle,
         base: Offset,
     ) -> Result<Timestamp> {
-        let unknown = Timestamp(i64::MAX);
-        let found = match self.time_entry(handle, base, None, |_| true).await? {
-            Found::Entry(entry) => Some(entry.timestamp),
-            // Of records without a timestamp there is no entry, and none when
-            // the file is missing or was cut.
-            Found::Nothing | Found::Damaged => None,
-            // The next look may find more.
-            Found::Unreadable => return Ok(unknown),
+        let look = |state: &State<E>| {
+            let log = state.log(handle).ok_or(Error::Gone)?;
+            Ok(log.closed.get(&base).map(|segment| (*segment, log.round)))
         };
+        let Some((segment, round)) = look(&self.state.borrow())? else { return Ok(UNKNOWN) };
+        let found = self.largest_of(handle, base, segment).await;
+        // Retention or a truncation may have taken it meanwhile.
+        let same = look(&self.state.borrow())?
+            .is_some_and(|(now, r)| (now.len, now.end, r) == (segment.len, segment.end, round));
+        let largest = match found {
+            Ok(largest) => Some(largest),
+            // The next look may find more; what was said is not said again.
+            Err(error @ (Error::Io { .. } | Error::Unreadable { .. } | Error::Corrupt { .. })) => {
+                if same && !segment.told_unreadable {
+                    tracing::warn!(
+                        "{error}: the age of this segment is not known until it can be read"
+                    );
+                }
+                None
+            }
+            Err(error) => return Err(error),
+        };
+        if !same {
+            return Ok(UNKNOWN);
+        }
         if let Some(log) = self.state.borrow_mut().log_mut(handle)
             && let Some(segment) = log.closed.get_mut(&base)
         {
-            let empty = if segment.len == 0 { Timestamp::NONE } else { unknown };
-            let largest = found.unwrap_or(empty);
-            segment.max_timestamp = Some(largest);
+            segment.max_timestamp = largest;
+            segment.told_unreadable |= largest.is_none();
+        }
+        Ok(largest.unwrap_or(UNKNOWN))
+    }
+
+    async fn largest_of(
+        self: &Rc<Self>,
+        handle: LogHandle,
+        base: Offset,
+        segment: ClosedSegment,
+    ) -> Result<Timestamp> {
+        let (mut largest, from) = match self.time_entry(handle, base, None, |_| true).await? {
+            Found::Entry(entry, after) => (entry.timestamp, after),
+            Found::BatchUnreadable(error) => return Err(error),
+            // Of records without a timestamp there is no entry either.
+            found => {
+                if !segment.told_unreadable {
+                    self.warn_of(handle, base, &found)?;
+                }
+                (Timestamp::NONE, Mark { offset: base, pos: 0 })
+            }
+        };
+        if from.pos >= segment.len {
             return Ok(largest);
         }
-        Ok(found.unwrap_or(unknown))
+        let file = self.segment_file(handle, base).await?;
+        let pool = &self.config.pools.cold;
+        let walk = Walk::new(&self.env, &file, pool, from, segment.len);
+        let mut walk = walk.reading(STEP_BYTES as u64);
+        while let Some((head, _)) = walk.peek().await? {
+            largest = largest.max(head.max_timestamp);
+            walk.skip(&head);
+        }
+        Ok(largest)
     }
 
     /// The offset up to which the time index says that all is older.
@@ -141,9 +188,10 @@ impl<E: Env> Shared<E> {
             }
         };
         let found = self.time_entry(handle, base, flushed, |e| e.timestamp < timestamp).await?;
+        self.warn_of(handle, base, &found)?;
         Ok(match found {
-            Found::Entry(entry) => base.plus(i64::from(entry.relative) + 1),
-            Found::Nothing | Found::Damaged | Found::Unreadable => base,
+            Found::Entry(_, after) => after.offset,
+            _ => base,
         })
     }
 
@@ -162,24 +210,32 @@ impl<E: Env> Shared<E> {
         let entry = match found {
             Ok(Some(bytes)) => TimeEntry::decode(&bytes),
             Ok(None) => return Ok(Found::Nothing),
-            Err(error @ Error::Io { .. }) => {
-                tracing::warn!(%error, "a time index cannot be read");
-                return Ok(Found::Unreadable);
-            }
+            Err(error @ Error::Io { .. }) => return Ok(Found::Unreadable(error)),
             Err(error) => return Err(error),
         };
-        match self.is_time_of_batch(handle, base, entry).await {
-            Ok(true) => return Ok(Found::Entry(entry)),
-            Ok(false) => {}
+        match self.batch_of_time(handle, base, entry).await {
+            Ok(Some(after)) => Ok(Found::Entry(entry, after)),
+            Ok(None) => Ok(Found::Damaged(entry)),
             Err(error @ (Error::Io { .. } | Error::Unreadable { .. })) => {
-                tracing::warn!(%error, "the batch of a time index entry cannot be read");
-                return Ok(Found::Unreadable);
+                Ok(Found::BatchUnreadable(error))
             }
-            Err(error) => return Err(error),
+            Err(error) => Err(error),
         }
-        let path = self.path(handle, base, Kind::TimeIndex)?;
-        tracing::warn!(path = %path.display(), ?entry, "a time index entry names no batch");
-        Ok(Found::Damaged)
+    }
+
+    fn warn_of(&self, handle: LogHandle, base: Offset, found: &Found) -> Result<()> {
+        match found {
+            Found::Entry(..) | Found::Nothing => {}
+            Found::Damaged(entry) => {
+                let path = self.path(handle, base, Kind::TimeIndex)?;
+                tracing::warn!(path = %path.display(), ?entry, "a time index entry names no batch");
+            }
+            Found::Unreadable(error) => tracing::warn!(%error, "a time index cannot be read"),
+            Found::BatchUnreadable(error) => {
+                tracing::warn!(%error, "the batch of a time index entry cannot be read");
+            }
+        }
+        Ok(())
     }
 
     fn first_record(
@@ -221,12 +277,15 @@ impl<E: Env> Shared<E> {
 
 /// What a time index says.
 enum Found {
-    Entry(TimeEntry),
+    /// An entry, and the boundary behind its batch.
+    Entry(TimeEntry, Mark),
     Nothing,
-    /// Nothing that could be believed.
-    Damaged,
+    /// An entry that no batch confirms.
+    Damaged(TimeEntry),
     /// This time it could not be read.
-    Unreadable,
+    Unreadable(Error),
+    /// The batch that would confirm it could not be read.
+    BatchUnreadable(Error),
 }
 
 /// Consecutive pieces as one slice, copied only when there are several.

@@ -335,7 +335,9 @@ impl Shard {
         match self.shared.plan.trouble {
             Trouble::None | Trouble::Rot => false,
             Trouble::IoError => errors::called_for(&self.env.fault_hits(), error),
-            Trouble::Full | Trouble::NoDescriptors => matches!(error, Error::NoSpace { .. }),
+            Trouble::Full | Trouble::NoDescriptors | Trouble::NoAllocations => {
+                matches!(error, Error::NoSpace { .. })
+            }
         }
     }
 

@@ -38,7 +38,7 @@ fn reasons(hit: &Hit) -> &'static [FatalReason] {
     // Written as a whole, under another name or without consequence.
     let small = path.ends_with(".tmp") || path.ends_with("partition.metadata");
     match hit.op {
-        FaultOp::Open => &[],
+        FaultOp::Open | FaultOp::Allocate => &[],
         FaultOp::Read if journal => &[FatalReason::JournalRead],
         // Of the block that write-behind or reclaim goes on in.
         FaultOp::Read => &[FatalReason::SegmentWrite],

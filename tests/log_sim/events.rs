@@ -33,6 +33,7 @@ events! {
     cold_reads: "cold reads",
     rolls: "segment files beyond the first",
     faults: "injected faults",
+    allocations_refused: "allocations refused in spite of room",
     clean_stops: "clean stops",
     truncations: "truncations",
     torn_group: "torn group",

@@ -74,9 +74,9 @@ pub(crate) fn run(seed: u64, story: Rc<RefCell<Vec<String>>>) -> (Events, u64) {
         if recycled {
             shared.model.borrow_mut().logs.values_mut().for_each(|log| log.recycled());
         }
-        let injected = sim.faults(NODE, |f| {
+        let (injected, refused) = sim.faults(NODE, |f| {
             f.clear();
-            f.injected()
+            (f.injected(), f.injected_in(FaultOp::Allocate))
         });
         let (next, report) = sim.crash(kind);
         sim = next;
@@ -90,6 +90,7 @@ pub(crate) fn run(seed: u64, story: Rc<RefCell<Vec<String>>>) -> (Events, u64) {
         events.see_journals(&files);
         if last {
             events.faults = injected;
+            events.allocations_refused = refused;
         }
     }
     let events = shared.events.borrow().clone();
@@ -111,6 +112,11 @@ fn make_trouble(sim: &Sim, trouble: Trouble, rng: &mut Rng) {
     match trouble {
         // Descriptors run out, and segments rot, after the start only.
         Trouble::None | Trouble::NoDescriptors | Trouble::Rot => {}
+        Trouble::NoAllocations => {
+            let path = [".log", "reserve", ".journal", ""][rng.index(4)];
+            let rate = rng.within(50..=700) as u32;
+            sim.faults(NODE, |f| f.rate(FaultOp::Allocate, path, rate, libc::ENOSPC));
+        }
         Trouble::Full => {
             // What is there stays writable; little else fits for a while.
             let used: u64 = sim.files(NODE).iter().map(|(_, bytes)| bytes.len() as u64).sum();
@@ -238,7 +244,7 @@ async fn incarnation(
 fn excuses_start(env: &SimEnv, shared: &Shared, error: &Error) -> bool {
     match shared.plan.trouble {
         Trouble::IoError => errors::called_for(&env.fault_hits(), error),
-        Trouble::Full => matches!(error, Error::NoSpace { .. }),
+        Trouble::Full | Trouble::NoAllocations => matches!(error, Error::NoSpace { .. }),
         _ => false,
     }
 }

@@ -32,12 +32,15 @@ pub(crate) enum Trouble {
     Full,
     /// Opens fail for want of descriptors for a while, as above.
     NoDescriptors,
+    /// Allocations find no space for a while although the file system has said
+    /// that there is some: others may take it in between. As above.
+    NoAllocations,
 }
 
 impl Trouble {
     /// Whether it goes away while the process runs.
     pub(crate) fn passes(self) -> bool {
-        matches!(self, Self::Full | Self::NoDescriptors)
+        matches!(self, Self::Full | Self::NoDescriptors | Self::NoAllocations)
     }
 }
 
@@ -69,6 +72,7 @@ impl Plan {
             4 | 5 => Trouble::Full,
             6 => Trouble::NoDescriptors,
             7..9 => Trouble::Rot,
+            9 => Trouble::NoAllocations,
             _ => Trouble::None,
         };
         // What rots must have been closed.

@@ -14,7 +14,11 @@ pub enum FaultOp {
     Sync,
     /// Opens.
     Open,
+    /// Allocations of blocks; a file keeps some of what was asked for.
+    Allocate,
 }
+
+const OPS: usize = 5;
 
 struct Planned {
     op: FaultOp,
@@ -48,7 +52,7 @@ pub struct Faults {
     rates: Vec<Rate>,
     pub(super) capacity: Option<u64>,
     pub(super) open_limit: Option<usize>,
-    injected: u64,
+    injected: [u64; OPS],
     hits: Vec<Hit>,
 }
 
@@ -90,7 +94,13 @@ impl Faults {
     /// Errors given out so far by plan or rate.
     #[must_use]
     pub fn injected(&self) -> u64 {
-        self.injected
+        self.injected.iter().sum()
+    }
+
+    /// As `injected`, of one operation.
+    #[must_use]
+    pub fn injected_in(&self, op: FaultOp) -> u64 {
+        self.injected[op as usize]
     }
 
     pub(super) fn check(
@@ -119,7 +129,7 @@ impl Faults {
         };
         match errno {
             Some(errno) => {
-                self.injected += 1;
+                self.injected[op as usize] += 1;
                 self.hits.push(Hit { op, path: path.to_owned(), errno });
                 Err(io::Error::from_raw_os_error(errno))
             }

@@ -463,15 +463,32 @@ impl File for SimFile {
     }
 
     fn allocate(&self, range: Range<u64>) -> impl Future<Output = io::Result<()>> + 'static {
-        let len = range.end;
-        self.len_op("allocate", len, move |node, ino| {
-            // As on ext4: without room for all it keeps what it got.
-            let room = room_up_to(node, ino, len);
-            let grown = node.disk.len(ino).max(room);
-            node.disk.set_len(ino, grown);
-            if room < len { Err(errno(libc::ENOSPC)) } else { Ok(()) }
+        let (ino, writable, len) = (self.0.ino, self.0.mode.write, range.end);
+        let text = self.text();
+        self.0.fs.submit(self.label("allocate", len, 0), move |node, rng, how| match how {
+            How::Finish if !writable => Some(Err(errno(libc::EBADF))),
+            How::Finish => match node.faults.check(FaultOp::Allocate, &text, rng) {
+                Ok(()) => Some(allocate_up_to(node, ino, len, len)),
+                Err(fault) => {
+                    let has = node.disk.len(ino);
+                    let got = has + rng.below(len.saturating_sub(has) + 1);
+                    let _ = allocate_up_to(node, ino, got, len);
+                    Some(Err(fault))
+                }
+            },
+            How::Orphan(Fate::Dropped) => None,
+            How::Orphan(_) => allocate_up_to(node, ino, len, len).ok().and(None),
         })
     }
+}
+
+/// Gives a file blocks up to `end`. As on ext4: without room for `wanted` bytes
+/// it keeps what it got.
+fn allocate_up_to(node: &mut Node, ino: Ino, end: u64, wanted: u64) -> io::Result<()> {
+    let room = room_up_to(node, ino, end);
+    let grown = node.disk.len(ino).max(room);
+    node.disk.set_len(ino, grown);
+    if room < wanted { Err(errno(libc::ENOSPC)) } else { Ok(()) }
 }
 
 type ReadOutcome = (io::Result<usize>, ChunkMut, SimFile);

@@ -308,6 +308,12 @@ fn faults_strike_as_planned() {
         assert_eq!(full.unwrap_err().raw_os_error(), Some(libc::ENOSPC));
         let full = file.allocate(0..2 * PAGE as u64).await;
         assert_eq!(full.unwrap_err().raw_os_error(), Some(libc::ENOSPC));
+        sim.faults(node, |f| f.set_capacity(None));
+        sim.faults(node, |f| f.plan(FaultOp::Allocate, "/a", 0, libc::ENOSPC));
+        let refused = file.allocate(0..9 * PAGE as u64).await;
+        assert_eq!(refused.unwrap_err().raw_os_error(), Some(libc::ENOSPC));
+        assert_eq!(sim.faults(node, |f| f.injected_in(FaultOp::Allocate)), 1);
+        file.set_len(PAGE as u64).await.unwrap();
         sim.faults(node, |f| f.set_open_limit(Some(1)));
         let path = Path::new("/b");
         let many = env.fs().open(path, OpenMode::DIRECT).await;
@@ -318,7 +324,7 @@ fn faults_strike_as_planned() {
         sim.flip_bit(node, Path::new("/a"), 9, 1).unwrap();
     });
     assert_eq!(content(&sim, "/a").unwrap()[8..11], [2, 0, 2]);
-    assert_eq!(sim.faults(node, |f| f.injected()), 1);
+    assert_eq!(sim.faults(node, |f| f.injected()), 2);
 }
 
 #[test]

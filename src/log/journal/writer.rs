@@ -20,6 +20,8 @@ pub(crate) struct Ack {
     /// Truncations that the log had seen: older acknowledgements are void.
     pub(crate) round: u32,
     pub(crate) end: Offset,
+    /// It says all that the log has above its floor: a `TAIL`.
+    pub(crate) is_whole: bool,
 }
 
 struct Pending {
@@ -42,6 +44,15 @@ pub(crate) struct Write<F> {
     pub(crate) group: Sealed,
     pub(crate) pos: u64,
     pub(crate) number: u64,
+}
+
+/// Whether reclaim rests before it copies what it may have copied before.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) enum Rest {
+    #[default]
+    None,
+    Now,
+    Over,
 }
 
 /// One journal of a shard.
@@ -78,6 +89,9 @@ pub(crate) struct Journal<F> {
     pub(crate) queued_serial: u64,
     pub(crate) durable_serial: u64,
     pub(crate) groups: u64,
+    /// Files that reclaim has freed without coming to its aim.
+    pub(crate) freed_in_vain: u32,
+    pub(crate) rest: Rest,
     spare_acks: Vec<Vec<Ack>>,
 }
 
@@ -107,6 +121,8 @@ impl<F: Clone> Journal<F> {
             queued_serial: 0,
             durable_serial: 0,
             groups: 0,
+            freed_in_vain: 0,
+            rest: Rest::None,
             spare_acks: Vec::new(),
         }
     }
@@ -249,6 +265,7 @@ impl<F: Clone> Journal<F> {
         match pending.acks.last_mut() {
             Some(last) if last.handle == ack.handle && last.round == ack.round => {
                 last.end = ack.end;
+                last.is_whole |= ack.is_whole;
             }
             _ => pending.acks.push(ack),
         }
@@ -298,6 +315,12 @@ impl<F: Clone> Journal<F> {
         for ack in &pending.acks {
             let end = file.logs.entry(ack.handle).or_insert(ack.end);
             *end = ack.end.max(*end);
+            if ack.is_whole {
+                // Nothing of it in older files counts once this is durable.
+                for older in &mut self.full {
+                    older.logs.remove(&ack.handle);
+                }
+            }
         }
         let write = Write { file: file.file.clone(), group, pos, number };
         self.in_flight.push_back(Flight {
@@ -343,14 +366,30 @@ impl<F: Clone> Journal<F> {
         }
     }
 
-    /// Files that reclaim should free now, by the design's half-full rule.
-    pub(crate) fn wants_reclaim(&self) -> bool {
-        let max_files = match self.cramped {
+    /// Files that there may be.
+    fn max_files(&self) -> usize {
+        match self.cramped {
             true => self.full.len() + self.ready.len() + usize::from(self.active.is_some()),
             false => (self.config.cap_bytes / self.config.file_bytes).max(2) as usize,
-        };
+        }
+    }
+
+    /// Files that reclaim should free now, by the design's half-full rule.
+    pub(crate) fn wants_reclaim(&self) -> bool {
         !self.full.is_empty()
-            && (self.full.len() >= (max_files / 2).max(1) || self.stalled && !self.may_grow())
+            && (self.full.len() >= (self.max_files() / 2).max(1)
+                || self.stalled && !self.may_grow())
+    }
+
+    /// Notes that a file was freed.
+    pub(crate) fn freed(&mut self) {
+        self.freed_in_vain = if self.wants_reclaim() { self.freed_in_vain + 1 } else { 0 };
+    }
+
+    /// Files freed in vain beyond one life of each: what is in the oldest one
+    /// may be what was copied there.
+    pub(crate) fn rounds_in_vain(&self) -> Option<u32> {
+        self.freed_in_vain.checked_sub(self.max_files() as u32)
     }
 
     /// Whether another file fits under the cap, and on the disk as far as known.

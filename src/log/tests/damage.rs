@@ -193,19 +193,97 @@ fn a_bad_sector_does_not_hide_what_lies_before_it() {
     });
 }
 
-/// Largest timestamps are asked for anew after an error that may pass.
+/// Base offsets of the segments in the directory, in order.
+async fn bases(env: &SimEnv) -> Vec<i64> {
+    let listed = env.fs().read_dir(Path::new("/data/events-3")).await.unwrap();
+    let logs = listed.iter().filter_map(|e| e.name.strip_suffix(".log"));
+    let mut bases: Vec<i64> = logs.map(|base| base.parse().unwrap()).collect();
+    bases.sort_unstable();
+    bases
+}
+
+fn keep_100_ms(set: &LogSet<SimEnv>, handle: LogHandle) {
+    let limit = LogConfig { retention_ms: 100, ..known(DurabilityClass::Disk).config };
+    set.set_config(handle, limit);
+}
+
+/// Ages are those of the records, whatever is left of the time index.
 #[test]
-fn a_time_index_that_could_not_be_read_once_is_read_again() {
+fn the_age_of_a_segment_needs_no_time_index() {
+    let whole = |bytes: Vec<u8>| bytes;
+    let gone = |_: Vec<u8>| Vec::new();
+    let one_entry = |bytes: Vec<u8>| bytes[..12].to_vec();
+    let torn = |bytes: Vec<u8>| bytes[..bytes.len() - 5].to_vec();
+    let half = |bytes: Vec<u8>| bytes[..bytes.len() / 24 * 12].to_vec();
+    let flipped = |mut bytes: Vec<u8>| {
+        let last = bytes.len() - 12;
+        bytes[last + 1] ^= 1;
+        bytes
+    };
+    let damages: [fn(Vec<u8>) -> Vec<u8>; 6] = [whole, gone, one_entry, torn, half, flipped];
+    for (seed, damage) in (20..).zip(damages) {
+        let (sim, _) = written(seed);
+        let env = sim.env();
+        sim.run_until(async {
+            let (set, found) = start(&env, DurabilityClass::Disk).await;
+            keep_100_ms(&set, found.handle);
+            let times = Path::new(FIRST).with_extension("timeindex");
+            let bytes = damage(env.fs().read(&times).await.unwrap());
+            env.fs().write(&times, bytes).await.unwrap();
+            // The newest record of the first segment is one older than the second's first.
+            let second = bases(&env).await[1];
+            let young = set.retained_from(found.handle, second + 99).await.unwrap();
+            assert_eq!(young, None, "damage {seed}");
+            let old = set.retained_from(found.handle, second + 100).await.unwrap();
+            assert_eq!(old, Some(Offset(second)), "damage {seed}");
+            let first = set.offset_for_timestamp(found.handle, Timestamp(second - 1), Offset(200));
+            assert_eq!(first.await.unwrap().map(|f| f.offset), Some(Offset(second - 1)));
+        });
+    }
+}
+
+/// Neither index nor headers have a time then: no age, and that is known.
+#[test]
+fn records_without_timestamps_have_no_age() {
+    let sim = Sim::new(30);
+    let env = sim.env();
+    sim.run_until(async {
+        let (set, found) = start(&env, DurabilityClass::Disk).await;
+        for _ in 0..200 {
+            append(&env, &set, found.handle, &batch(&[(-1, 900)], Compression::None)).await;
+        }
+        until_durable(&env, &set, found.handle).await;
+        set.close().await.unwrap();
+    });
+    drop(env);
+    let (sim, _) = sim.crash(Crash::Process);
+    let env = sim.env();
+    sim.run_until(async {
+        let (set, found) = start(&env, DurabilityClass::Disk).await;
+        keep_100_ms(&set, found.handle);
+        assert_eq!(set.retained_from(found.handle, 1 << 50).await.unwrap(), None);
+        sim.faults(NODE, |f| f.rate(FaultOp::Read, FIRST, 1000, libc::EIO));
+        let late = set.offset_for_timestamp(found.handle, Timestamp(0), Offset(200)).await;
+        assert_eq!(late.unwrap(), None, "the segment need not be looked at again");
+    });
+}
+
+/// Largest timestamps are asked for anew after an error that may pass; a time
+/// index that cannot be read is not needed.
+#[test]
+fn a_segment_that_could_not_be_read_once_is_read_again() {
     const TIMES: &str = "00000000000000000000.timeindex";
-    for failing in [TIMES, FIRST] {
+    for (failing, known_at_once) in [(TIMES, true), (FIRST, false)] {
         let (sim, _) = written(10);
         let env = sim.env();
         sim.run_until(async {
             let (set, found) = start(&env, DurabilityClass::Disk).await;
-            let limit = LogConfig { retention_ms: 100, ..known(DurabilityClass::Disk).config };
-            set.set_config(found.handle, limit);
+            keep_100_ms(&set, found.handle);
             sim.faults(NODE, |f| f.rate(FaultOp::Read, failing, 1000, libc::EIO));
-            assert_eq!(set.retained_from(found.handle, 10_000).await.unwrap(), None, "{failing}");
+            for _ in 0..2 {
+                let from = set.retained_from(found.handle, 10_000).await.unwrap();
+                assert_eq!(from, known_at_once.then_some(Offset(200)), "{failing}");
+            }
             sim.faults(NODE, |f| f.clear());
             let from = set.retained_from(found.handle, 10_000).await.unwrap();
             assert_eq!(from, Some(Offset(200)), "{failing}");

@@ -189,6 +189,49 @@ fn blocks_ahead_take_no_space_from_others() {
     });
 }
 
+/// On a full disk a log gives back the blocks that it has ahead: to others that
+/// wait for space, then to the reserve that was given up for them.
+#[test]
+fn blocks_ahead_go_to_those_who_wait() {
+    const MIB: u64 = 1 << 20;
+    for reserve in [0, 256 << 10] {
+        let sim = Sim::new(7);
+        let env = sim.env();
+        sim.run_until(async {
+            let (set, found) = recover(&env, with_reserve(reserve), DurabilityClass::Os).await;
+            let log = found[0].handle;
+            set.set_config(log, LogConfig { segment_bytes: 8 * MIB, ..LogConfig::default() });
+            let other = KnownLog {
+                log_id: LogId(9),
+                topic: Arc::from("other"),
+                ..known(DurabilityClass::Os)
+            };
+            let other = set.create(&other).await.unwrap();
+            let path = "/data/events-3/00000000000000000000.log";
+            let bytes = batch(&[(1, 3_800)], Compression::None);
+            for _ in 0..150 {
+                append(&env, &set, log, &bytes).await;
+            }
+            until_durable(&env, &set, log).await;
+            env.sleep(Duration::from_secs(1)).await;
+            let held = (150 * bytes.len()).next_multiple_of(4096);
+            assert!(len_of(&sim, path) > Some(held + (400 << 10)), "{:?}", len_of(&sim, path));
+            leave(&sim, 100 << 10);
+            try_append(&set, other, 300_000).unwrap();
+            env.sleep(Duration::from_secs(5)).await;
+            commit(&set);
+            assert_eq!(set.bounds(other).unwrap().1, Offset(1), "it found room");
+            assert_eq!(len_of(&sim, path), Some(held));
+            assert!(set.has_space(), "and the reserve too");
+            assert_eq!(len_of(&sim, RESERVE).unwrap_or(0) as u64, reserve);
+            for handle in [log, other] {
+                assert!(!read_all(&set, handle, 1 << 20).await.is_empty());
+            }
+            set.close().await.unwrap();
+        });
+    }
+}
+
 /// Journal files of a class that have any bytes.
 fn journals(sim: &Sim, class: &str) -> usize {
     let start = format!("/data/journal/{class}-");

@@ -181,6 +181,90 @@ fn reclaim_gets_more_room_than_is_left() {
     }
 }
 
+/// Frames that were queued within a minute, copies of reclaim among them.
+async fn frames_of_a_minute(env: &SimEnv, set: &LogSet<SimEnv>) -> u64 {
+    let frames = || set.shared.state.borrow().journals[0].queued_serial;
+    let before = frames();
+    env.sleep(std::time::Duration::from_secs(60)).await;
+    frames() - before
+}
+
+/// Appends to a log and commits it alone.
+async fn append_and_commit(env: &SimEnv, set: &LogSet<SimEnv>, handle: LogHandle, count: usize) {
+    for _ in 0..count {
+        while !try_append(set, handle, 900) {
+            env.sleep(std::time::Duration::from_millis(1)).await;
+        }
+        set.flush();
+        set.set_high_watermark(handle, set.bounds(handle).unwrap().1);
+    }
+    all_durable(env, set, handle).await;
+    set.set_high_watermark(handle, set.bounds(handle).unwrap().1);
+}
+
+/// Uncommitted data that fills more of the journal than reclaim lets be full is
+/// not copied round and round; once it is committed, all goes on at once.
+#[test]
+fn copies_of_uncommitted_data_come_to_rest() {
+    for seed in 0..6 {
+        let sim = Sim::new(seed);
+        let env = sim.env();
+        let ends = comes_to_rest(&sim, seed, async {
+            let (set, handles) = start_all(&env, tight(6), &numbered_up_to(6)).await;
+            for _ in 0..4 {
+                for &handle in &handles[1..] {
+                    append_only(&env, &set, handle, 200_000).await;
+                }
+            }
+            frames_of_a_minute(&env, &set).await;
+            let copies = frames_of_a_minute(&env, &set).await;
+            assert!(copies <= 2 * 60, "seed {seed}: {copies} copies in a minute");
+            for &handle in &handles {
+                until_durable(&env, &set, handle).await;
+            }
+            let before = env.monotonic();
+            append_and_commit(&env, &set, handles[0], 2500).await;
+            let took = env.monotonic() - before;
+            assert!(took.as_secs() < 15, "seed {seed}: {took:?} for 2,500 appends");
+            frames_of_a_minute(&env, &set).await;
+            let copies = frames_of_a_minute(&env, &set).await;
+            assert_eq!(copies, 0, "seed {seed}: of what is committed");
+            handles.iter().map(|handle| set.bounds(*handle).unwrap().2).collect::<Vec<_>>()
+        });
+        drop(env);
+        let (sim, _) = sim.crash(Crash::Power);
+        let env = sim.env();
+        sim.run_until(async {
+            let known = numbered_up_to(6);
+            let (set, found) = LogSet::recover(env.clone(), tight(6), &known).await.unwrap();
+            for (log, end) in found.iter().zip(ends) {
+                assert_eq!(log.log_end, end, "seed {seed}");
+                read_all(&set, log.handle, 1 << 20).await;
+            }
+        });
+    }
+}
+
+/// What a log has above its floor is copied once for each life of a file, not
+/// once for each file that had held some of it.
+#[test]
+fn a_copy_stands_for_all_older_files() {
+    for seed in 0..6 {
+        let sim = Sim::new(seed);
+        let env = sim.env();
+        comes_to_rest(&sim, seed, async {
+            let (set, handles) = start_all(&env, tight(6), &numbered_up_to(2)).await;
+            // Some of it in each file; together less than one holds.
+            for _ in 0..4 {
+                append_only(&env, &set, handles[1], 220_000).await;
+                append_and_commit(&env, &set, handles[0], 750).await;
+            }
+            let copies = frames_of_a_minute(&env, &set).await;
+            assert!(copies <= 10, "seed {seed}: {copies} copies");
+        });
+    }
+}
+
 /// Tail memory is full of what a truncation drops.
 #[test]
 fn a_truncation_needs_no_memory_that_it_frees() {
