@@ -86,18 +86,35 @@ impl Pool {
     /// free run of that size: the caller waits or pushes back.
     #[must_use]
     pub fn take(&self, capacity: usize) -> Option<ChunkMut> {
-        let need = capacity.div_ceil(PAGE).max(1);
+        self.take_between(capacity, capacity)
+    }
+
+    /// A block of at least `capacity` bytes or, when the pool has no free run of
+    /// that size, the largest that it has, if that is of `least` bytes.
+    #[must_use]
+    pub fn take_between(&self, least: usize, capacity: usize) -> Option<ChunkMut> {
+        let want = capacity.div_ceil(PAGE).max(1);
         let mut state = self.0.lock();
-        let (&first, &run) = state.free.iter().find(|(_, run)| **run >= need)?;
+        let found = state.free.iter().find(|(_, run)| **run >= want);
+        let (&first, &run) = match found {
+            Some(found) => found,
+            None if least >= capacity => return None,
+            None => {
+                // The first of the largest, so that the low end is used first.
+                let largest = state.free.iter().rev().max_by_key(|(_, run)| **run);
+                largest.filter(|(_, run)| **run * PAGE >= least)?
+            }
+        };
+        let pages = want.min(run);
         state.free.remove(&first);
-        if run > need {
-            state.free.insert(first + need, run - need);
+        if run > pages {
+            state.free.insert(first + pages, run - pages);
         }
-        state.used_pages += need;
+        state.used_pages += pages;
         state.high_water_pages = state.high_water_pages.max(state.used_pages);
         drop(state);
         Some(ChunkMut {
-            block: Arc::new(Block { pool: self.0.clone(), first_page: first, pages: need }),
+            block: Arc::new(Block { pool: self.0.clone(), first_page: first, pages }),
             len: 0,
         })
     }
@@ -451,6 +468,23 @@ mod tests {
         drop((c, d));
         assert_eq!(pool.used(), 0);
         assert_eq!(pool.high_water(), 4 * PAGE);
+    }
+
+    #[test]
+    fn without_a_run_of_the_size_the_largest_is_taken() {
+        let pool = Pool::new("test", 16 * PAGE).unwrap();
+        // Free runs of 2, 3, 1 and 3 pages between blocks of one.
+        let sizes = [2, 1, 3, 1, 1, 1, 3, 4];
+        let mut blocks: Vec<_> = sizes.map(|pages| pool.take(pages * PAGE)).into();
+        [0, 2, 4, 6].into_iter().for_each(|at| drop(blocks[at].take().unwrap()));
+        assert!(pool.take_between(4 * PAGE, 8 * PAGE).is_none());
+        assert!(pool.take(8 * PAGE).is_none());
+        let largest = pool.take_between(PAGE, 8 * PAGE).unwrap();
+        assert_eq!(largest.capacity(), 3 * PAGE);
+        assert_eq!(pool.take_between(PAGE, 2 * PAGE).unwrap().capacity(), 2 * PAGE, "it fits");
+        let all = [largest, pool.take_between(3 * PAGE, 8 * PAGE).unwrap()];
+        assert_eq!(all[1].capacity(), 3 * PAGE);
+        assert!(pool.take_between(3 * PAGE, 8 * PAGE).is_none());
     }
 
     #[test]

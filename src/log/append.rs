@@ -26,6 +26,12 @@ const SNAPSHOT_BYTES: u64 = 64 << 20;
 /// the tail; smaller ones are copied, which costs less than a part of a write.
 const FROM_TAIL_MIN: usize = 4096;
 
+/// Least bytes of a chunk of a tail that needs as many, unless memory is short.
+const CHUNK_MIN: usize = 128 * 1024;
+
+/// Times that written chunks are dropped for one of `CHUNK_MIN` bytes.
+const DROPS_MAX: u32 = 8;
+
 type Outcome<T> = std::result::Result<T, AppendError>;
 
 /// What `append` is asked to take.
@@ -335,11 +341,16 @@ impl<E: Env> State<E> {
         len: usize,
         config: &super::LogSetConfig,
     ) -> Outcome<SmallVec<[ChunkMut; 2]>> {
+        // Small chunks make small writes: what the file has goes before they
+        // are taken, but not all of it for memory that lies in pieces.
+        let (mut least, mut drops) = (CHUNK_MIN, 0);
         let chunks = loop {
             let log = self.log_mut(handle).ok_or(AppendError::Gone)?;
             let tail = log.active_mut();
-            match tail.reserve(len, &config.pools.tail, config.tail_chunk_bytes) {
+            match tail.reserve(len, &config.pools.tail, config.tail_chunk_bytes, least) {
                 Some(chunks) => break chunks,
+                None if drops < DROPS_MAX && self.drop_cached(len) => drops += 1,
+                None if least > BLOCK as usize => least = BLOCK as usize,
                 None if self.drop_cached(len) => {}
                 None => return Err(AppendError::Full),
             }

@@ -143,12 +143,15 @@ impl OpenSegment {
         self.chunks.iter().map(|c| c.bytes.capacity()).sum()
     }
 
-    /// Takes the chunks that `len` more bytes need; `None` when the pool is short.
+    /// Takes the chunks that `len` more bytes need; `None` when the pool is
+    /// short. Chunks smaller than they should be are taken from `least` bytes
+    /// on: each is a write of its own later.
     pub(crate) fn reserve(
         &mut self,
         len: usize,
         pool: &Pool,
         max_chunk: usize,
+        least: usize,
     ) -> Option<SmallVec<[ChunkMut; 2]>> {
         let mut room = self.chunks.back().map_or(0, Chunk::room);
         let mut lead = if self.chunks.is_empty() { (self.end_pos % BLOCK) as usize } else { 0 };
@@ -157,10 +160,7 @@ impl OpenSegment {
         while room < len {
             // The smallest power of two that ends the need, at most the largest chunk.
             let want = (len - room + lead).next_power_of_two().clamp(size, max_chunk.max(size));
-            let mut chunk = match pool.take(want) {
-                Some(chunk) => chunk,
-                None => pool.take(BLOCK as usize)?,
-            };
+            let mut chunk = pool.take_between(least.min(want), want)?;
             chunk.set_len(lead);
             lead = 0;
             room += chunk.room();

@@ -48,6 +48,49 @@ fn readers_that_hold_all_their_memory_do_not_stop_housekeeping() {
 }
 
 #[test]
+fn logs_that_share_their_memory_are_written_in_large_pieces() {
+    let sim = Sim::new(4);
+    let env = sim.env();
+    sim.run_until(async {
+        env.fs().create_dir_all(Path::new("/data")).await.unwrap();
+        env.fs().sync_dir(Path::new("/")).await.unwrap();
+        let settings = LogSetConfig { write_behind_bytes: 1 << 20, ..config() };
+        let all: Vec<_> = (0..4)
+            .map(|index| KnownLog {
+                log_id: LogId(7 + index),
+                partition: PartitionIndex(i32::try_from(index).unwrap()),
+                config: LogConfig { segment_bytes: 1 << 30, ..LogConfig::default() },
+                ..known(DurabilityClass::Os)
+            })
+            .collect();
+        let (set, found) = LogSet::recover(env.clone(), settings, &all).await.unwrap();
+        let bytes = batch(&[(1, 50_000)], Compression::None);
+        let round = async || {
+            for log in &found {
+                append(&env, &set, log.handle, &bytes).await;
+            }
+        };
+        // Small chunks are for logs that begin.
+        for _ in 0..100 {
+            round().await;
+        }
+        sim.keep_trace();
+        for _ in 0..200 {
+            round().await;
+        }
+    });
+    let writes = sim.trace().into_iter().filter(|line| line.contains("submit write"));
+    let lengths = writes.filter(|line| line.contains(".log ")).map(|line| {
+        let (_, len) = line.rsplit_once(' ').unwrap();
+        len.parse::<usize>().unwrap()
+    });
+    let lengths: Vec<_> = lengths.collect();
+    let small = lengths.iter().filter(|len| **len < 32 * 1024).count();
+    let all = lengths.len();
+    assert!(all > 20 && small * 4 < all, "{small} of {all} writes are small");
+}
+
+#[test]
 fn reads_of_clients_use_a_bounded_number_of_files() {
     let sim = Sim::new(5);
     let env = sim.env();
