@@ -75,6 +75,11 @@ impl Events {
         assert!(rare.is_empty(), "fewer than {least} in {histories} histories: {rare:?}");
     }
 
+    /// Whether what is written to a journal copies the tail of a log.
+    pub(crate) fn is_copy(group: &[u8]) -> bool {
+        frame_kinds(group).contains(&TAIL)
+    }
+
     /// What a crash met in flight, by looking at the bytes.
     pub(crate) fn see_crash(&mut self, report: &CrashReport) {
         let mut bypass = false;

@@ -61,6 +61,10 @@ pub(crate) fn run(seed: u64, story: Rc<RefCell<Vec<String>>>) -> (Events, u64) {
         shared.tell(|| format!("-- start {round}, lives {lifetime:?} steps, trouble {trouble:?}"));
         make_trouble(&sim, trouble, &mut rng);
         sim.crash_after(Some(lifetime.unwrap_or(STEPS_MAX)));
+        if lifetime.is_some() && rng.below(8) == 0 {
+            // Copies are rare: some crashes aim at them.
+            sim.crash_on_write(Events::is_copy, rng.below(20));
+        }
         let outcome = sim.run(incarnation(sim.env(), &shared, &sim, &started, last));
         sim.crash_after(None);
         shared.tell(|| format!("-- ended: {outcome:?}"));

@@ -68,11 +68,11 @@ impl Plan {
     pub(crate) fn draw(rng: &mut Rng) -> Self {
         let mix = [Mix::Small, Mix::Large, Mix::Mixed, Mix::Mixed][rng.index(4)];
         let trouble = match rng.below(40) {
-            0..4 => Trouble::IoError,
-            4 | 5 => Trouble::Full,
-            6 => Trouble::NoDescriptors,
-            7..9 => Trouble::Rot,
-            9 => Trouble::NoAllocations,
+            0..6 => Trouble::IoError,
+            6 | 7 => Trouble::Full,
+            8 => Trouble::NoDescriptors,
+            9..11 => Trouble::Rot,
+            11 => Trouble::NoAllocations,
             _ => Trouble::None,
         };
         // What rots must have been closed.

@@ -61,6 +61,12 @@ impl Knobs {
     }
 }
 
+/// A write on which the process is to die, and how many steps later.
+struct Aim {
+    wanted: fn(&[u8]) -> bool,
+    steps: u64,
+}
+
 /// How an operation in flight ends.
 pub(super) enum How {
     /// In its own time.
@@ -117,6 +123,7 @@ pub(super) struct Inner {
     pub(super) nodes: Vec<Node>,
     steps: u64,
     crash_at: Option<u64>,
+    crash_on: Option<Aim>,
     hash: u64,
     trace: Option<VecDeque<String>>,
 }
@@ -158,6 +165,12 @@ impl Inner {
     }
 
     pub(super) fn submit(&mut self, op: Op) {
+        if let Some(data) = &op.data {
+            let hit = self.crash_on.take_if(|aim| (aim.wanted)(data));
+            if let Some(aim) = hit {
+                self.crash_at = Some(self.steps + aim.steps);
+            }
+        }
         let base = self.knobs.io_us * 1000;
         let slow = self.knobs.slow_io;
         let factor = if self.rng.chance(slow) { self.rng.within(2..=100) } else { 1 };
@@ -307,6 +320,7 @@ impl Sim {
             nodes: Vec::new(),
             steps: 0,
             crash_at: None,
+            crash_on: None,
             hash: 0xcbf2_9ce4_8422_2325 ^ seed,
             trace: None,
         };
@@ -405,6 +419,13 @@ impl Sim {
     pub fn crash_after(&self, steps: Option<u64>) {
         let mut inner = self.world.inner.borrow_mut();
         inner.crash_at = steps.map(|n| inner.steps + n);
+        inner.crash_on = None;
+    }
+
+    /// As `crash_after`, from when a write is queued for whose bytes `wanted`
+    /// holds; once.
+    pub fn crash_on_write(&self, wanted: fn(&[u8]) -> bool, steps: u64) {
+        self.world.inner.borrow_mut().crash_on = Some(Aim { wanted, steps });
     }
 
     /// Ends the present incarnation of every node; the world goes on with
