@@ -98,7 +98,20 @@ pub(super) fn load(settings: &Settings) -> Result<BrokerConfig, StartError> {
         set_named(&mut config, key.trim(), value.trim(), &from)?;
     }
     one_node_id(&mut config)?;
+    some_retention(&config)?;
     Ok(config)
+}
+
+/// No retention at all would delete each record at once: Kafka refuses it too.
+fn some_retention(config: &BrokerConfig) -> Result<(), StartError> {
+    for key in ["log.retention.ms", "log.retention.minutes", "log.retention.hours"] {
+        if config.own(key) == Some("0") {
+            return Err(StartError::Usage(format!(
+                "{key}=0 would delete every record at once; use -1 for no limit, or at least 1"
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// What has a flag of its own, except addresses: those are known once bound.

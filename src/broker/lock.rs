@@ -23,6 +23,12 @@ impl DirLock {
         let fault = |what: &str, path: PathBuf, error: std::io::Error| {
             StartError::Environment(format!("cannot {what} {}: {error}", path.display()))
         };
+        if data_dir.symlink_metadata().is_ok() && !data_dir.is_dir() {
+            return Err(StartError::Usage(format!(
+                "--data-dir {}: not a directory, and no link to one; choose another",
+                data_dir.display()
+            )));
+        }
         std::fs::create_dir_all(data_dir)
             .map_err(|e| fault("create the data directory", data_dir.into(), e))?;
         let path = data_dir.join(LOCK_FILE);

@@ -1,11 +1,12 @@
 //! The process: checks, lock, listener, shard, signals, and the one line on
 //! standard output that says that it is ready.
 
+use std::io::Write as _;
 use std::net::SocketAddr;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::io::preflight;
@@ -13,6 +14,7 @@ use crate::io::ring::RingConfig;
 use crate::shard::runtime::{RuntimeConfig, launch};
 use crate::shard::watchdog::Watchdog;
 use crate::shard::{Fatal, FatalReason, Stopper};
+use crate::telemetry;
 
 use super::connections::{DESCRIPTORS_MIN, Descriptors};
 use super::lock::DirLock;
@@ -137,9 +139,12 @@ fn wait(happened: &mpsc::Receiver<Event>, bound: SocketAddr) -> Result<(), Start
     }
 }
 
-#[allow(clippy::print_stdout, reason = "the ready line is the program's interface")]
 fn say_ready(bound: SocketAddr) {
-    println!("millstream ready: kafka {bound}");
+    let mut out = std::io::stdout().lock();
+    let said = writeln!(out, "millstream ready: kafka {bound}").and_then(|()| out.flush());
+    if let Err(error) = said {
+        tracing::warn!("the ready line cannot be written to standard output: {error}");
+    }
 }
 
 fn warn_exposed(bound: SocketAddr) {
@@ -164,6 +169,7 @@ fn report(pools: &Pools, rescues: u64) {
 /// Ends the process at once, from any thread.
 fn end_process(fatal: &Fatal) -> ! {
     tracing::error!("fatal: {fatal}");
+    telemetry::flush();
     std::process::exit(fatal.reason.number().into())
 }
 
@@ -177,7 +183,7 @@ fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> Result<(), StartEr
 }
 
 fn watch_signals(events: mpsc::Sender<Event>) -> Result<(), StartError> {
-    let mut signals = Signals::new([SIGTERM, SIGINT])
+    let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP])
         .map_err(|e| StartError::Environment(format!("cannot handle signals: {e}")))?;
     spawn("signals", move || {
         for signal in signals.forever() {

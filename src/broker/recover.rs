@@ -79,10 +79,12 @@ pub(super) async fn recover<E: Env>(
 
     let owner = Owner::new(env.clone(), logs, mailbox);
     let hidden = owner.hidden_topic(METADATA_TOPIC, METADATA_TOPIC_ID, metadata_config);
-    let log = owner.add_partition(&hidden, PartitionIndex(0), found.handle, machine(&found)?);
+    let machine_0 = machine(&found, METADATA_TOPIC, PartitionIndex(0))?;
+    let log = owner.add_partition(&hidden, PartitionIndex(0), found.handle, machine_0);
     for (topic, settings, index, found) in recovered {
         let owned = owner.add_topic(&topic.name, topic.id, settings);
-        owner.add_partition(&owned, index, found.handle, machine(&found)?);
+        let machine = machine(&found, &topic.name, index)?;
+        owner.add_partition(&owned, index, found.handle, machine);
     }
     let metadata = Metadata::new(owner.clone(), node_id, config.clone(), image, log);
     Ok(Started { owner, metadata, registration })
@@ -94,10 +96,14 @@ fn metadata_config() -> TopicConfig {
 }
 
 /// A partition's machine from what recovery found.
-fn machine(found: &Recovered) -> Result<Partition, StartError> {
+fn machine(found: &Recovered, topic: &str, index: PartitionIndex) -> Result<Partition, StartError> {
     let mut producers = match &found.snapshot {
-        Some((offset, bytes)) => ProducerStates::from_snapshot(bytes)
-            .map_err(|e| StartError::Data(format!("producer snapshot at offset {offset}: {e}")))?,
+        Some((offset, bytes)) => ProducerStates::from_snapshot(bytes).map_err(|e| {
+            StartError::Data(format!(
+                "{topic}-{index}/{offset:0>20}.snapshot: {e}; delete this file: the next start \
+                 rebuilds from the log what producers have sent"
+            ))
+        })?,
         None => ProducerStates::default(),
     };
     for batch in &found.batches_after {

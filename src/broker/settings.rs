@@ -1,6 +1,6 @@
 //! How this process starts: what the command line said, checked.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use crate::model::DurabilityClass;
@@ -101,6 +101,13 @@ impl Settings {
             return Err(fault());
         }
         let host = host.trim_start_matches('[').trim_end_matches(']').to_string();
+        let wildcard = host.parse::<IpAddr>().is_ok_and(|ip| ip.is_unspecified());
+        if wildcard || host.contains(char::is_whitespace) {
+            return Err(StartError::Usage(format!(
+                "--advertise {text}: {host:?} is no host that clients can connect to; use a name \
+                 or an address that they can reach"
+            )));
+        }
         Ok(Advertised { host, port })
     }
 }

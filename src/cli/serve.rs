@@ -105,13 +105,15 @@ impl ServeArgs {
 pub(super) fn run(args: ServeArgs) -> u8 {
     telemetry::start_logging();
     let outcome = args.settings().map_err(broker::StartError::Usage).and_then(broker::run);
-    match outcome {
+    let code = match outcome {
         Ok(()) => 0,
         Err(error) => {
             tracing::error!("{error}");
             error.exit_code()
         }
-    }
+    };
+    telemetry::flush();
+    code
 }
 
 /// Prints the reference of configuration keys.

@@ -12,7 +12,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -86,13 +86,14 @@ impl Pool {
     /// free run of that size: the caller waits or pushes back.
     #[must_use]
     pub fn take(&self, capacity: usize) -> Option<ChunkMut> {
-        self.take_between(capacity, capacity)
+        self.take_one_of(capacity..=capacity)
     }
 
-    /// A block of at least `capacity` bytes or, when the pool has no free run of
-    /// that size, the largest that it has, if that is of `least` bytes.
+    /// A block of the largest of `sizes` in bytes or, when the pool has no free
+    /// run of it, the largest that it has, if that is among them.
     #[must_use]
-    pub fn take_between(&self, least: usize, capacity: usize) -> Option<ChunkMut> {
+    pub fn take_one_of(&self, sizes: RangeInclusive<usize>) -> Option<ChunkMut> {
+        let (least, capacity) = sizes.into_inner();
         let want = capacity.div_ceil(PAGE).max(1);
         let mut state = self.0.lock();
         let found = state.free.iter().find(|(_, run)| **run >= want);
@@ -477,14 +478,14 @@ mod tests {
         let sizes = [2, 1, 3, 1, 1, 1, 3, 4];
         let mut blocks: Vec<_> = sizes.map(|pages| pool.take(pages * PAGE)).into();
         [0, 2, 4, 6].into_iter().for_each(|at| drop(blocks[at].take().unwrap()));
-        assert!(pool.take_between(4 * PAGE, 8 * PAGE).is_none());
+        assert!(pool.take_one_of(4 * PAGE..=8 * PAGE).is_none());
         assert!(pool.take(8 * PAGE).is_none());
-        let largest = pool.take_between(PAGE, 8 * PAGE).unwrap();
+        let largest = pool.take_one_of(PAGE..=8 * PAGE).unwrap();
         assert_eq!(largest.capacity(), 3 * PAGE);
-        assert_eq!(pool.take_between(PAGE, 2 * PAGE).unwrap().capacity(), 2 * PAGE, "it fits");
-        let all = [largest, pool.take_between(3 * PAGE, 8 * PAGE).unwrap()];
+        assert_eq!(pool.take_one_of(PAGE..=2 * PAGE).unwrap().capacity(), 2 * PAGE, "it fits");
+        let all = [largest, pool.take_one_of(3 * PAGE..=8 * PAGE).unwrap()];
         assert_eq!(all[1].capacity(), 3 * PAGE);
-        assert!(pool.take_between(3 * PAGE, 8 * PAGE).is_none());
+        assert!(pool.take_one_of(3 * PAGE..=8 * PAGE).is_none());
     }
 
     #[test]

@@ -86,7 +86,14 @@ impl<E: Env> Shared<E> {
         // A task of its own: whoever waits may lose interest half-way.
         let cutting = async move {
             let cut = shared.noted(shared.cut_files_ahead(&logs).await);
-            told.set(Some(cut.is_ok_and(|any| any)));
+            let any = cut.is_ok_and(|any| any);
+            if any {
+                // Files that there was no space for can be tried again.
+                let mut state = shared.state.borrow_mut();
+                state.journals.iter_mut().for_each(|journal| journal.refused = false);
+            }
+            told.set(Some(any));
+            shared.kick_keeper();
             // Bypasses may have waited for one of these logs.
             shared.wake();
         };

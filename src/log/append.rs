@@ -343,16 +343,18 @@ impl<E: Env> State<E> {
     ) -> Outcome<SmallVec<[ChunkMut; 2]>> {
         // Small chunks make small writes: what the file has goes before they
         // are taken, but not all of it for memory that lies in pieces.
-        let (mut least, mut drops) = (CHUNK_MIN, 0);
+        let (mut least, mut drops, mut dropped) = (CHUNK_MIN, 0, true);
         let chunks = loop {
             let log = self.log_mut(handle).ok_or(AppendError::Gone)?;
-            let tail = log.active_mut();
-            match tail.reserve(len, &config.pools.tail, config.tail_chunk_bytes, least) {
+            let sizes = least..=config.tail_chunk_bytes;
+            match log.active_mut().reserve(len, &config.pools.tail, sizes) {
                 Some(chunks) => break chunks,
-                None if drops < DROPS_MAX && self.drop_cached(len) => drops += 1,
-                None if least > BLOCK as usize => least = BLOCK as usize,
-                None if self.drop_cached(len) => {}
-                None => return Err(AppendError::Full),
+                None if !dropped => return Err(AppendError::Full),
+                None => {}
+            }
+            (dropped, drops) = (self.drop_cached(len), drops + 1);
+            if !dropped || drops == DROPS_MAX {
+                least = BLOCK as usize;
             }
         };
         self.chunk_order.extend(std::iter::repeat_n(handle, chunks.len()));

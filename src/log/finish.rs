@@ -8,12 +8,12 @@
 use std::rc::Rc;
 
 use super::config::DurabilityClass;
-use super::error::{Error, FatalReason, Result};
+use super::error::{Error, Result};
 use super::recovery::Recovery;
 use super::segment::names::Kind;
 use super::set::{LogHandle, LogSet};
 use super::state::Shared;
-use crate::io::{Env, File as _, FileSystem as _, OpenMode, Task as _};
+use crate::io::{Env, FileSystem as _, OpenMode, Task as _};
 use crate::model::Offset;
 use crate::model::planted::{Bug, armed};
 
@@ -52,7 +52,7 @@ impl<E: Env> Recovery<E> {
                         continue;
                     }
                     shared.state.borrow_mut().no_space = true;
-                    finishing.sync_found().await?;
+                    finishing.recovery.shared().sync_recovered().await?;
                     tracing::error!(
                         "{error}: no new journals can be made, so producers are refused; what is \
                          there can be read. Free space"
@@ -102,17 +102,6 @@ impl<E: Env> Finishing<E> {
         shared.kick_reserve();
         shared.kick_keeper();
         shared.wake();
-        Ok(())
-    }
-
-    /// Readers see what was found although no frame of this start says it yet:
-    /// what a killed process has left unsynced must not go away any more.
-    async fn sync_found(&self) -> Result<()> {
-        self.recovery.shared().sync_recovered().await?;
-        for found in &self.recovery.files {
-            let synced = found.file.sync_data().await;
-            synced.map_err(|e| Error::fatal(FatalReason::Sync, &found.path, &e))?;
-        }
         Ok(())
     }
 

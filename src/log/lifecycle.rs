@@ -21,6 +21,9 @@ use crate::model::{LeaderEpoch, Offset, TopicId};
 /// End of the name of a directory that is being deleted.
 const DELETED: &str = "-delete";
 
+/// End of the name of a directory that nobody knows, as in Kafka.
+const STRAY: &str = "-stray";
+
 /// Whether a directory's name is one that `rename_aside` gives.
 fn is_set_aside(name: &str) -> bool {
     let parts = name.strip_suffix(DELETED).and_then(|name| name.rsplit_once('.'));
@@ -42,9 +45,8 @@ impl<E: Env> Shared<E> {
     pub(crate) async fn create(self: &Rc<Self>, known: &KnownLog) -> Result<LogHandle> {
         let dir = self.config.data_dir.join(known.dir_name());
         self.signal.wait(|| (!self.state.borrow().leaving.contains(&dir)).then_some(())).await;
-        // What an earlier incarnation left under the name goes first.
         if self.env.fs().read_dir(&dir).await.is_ok_and(|found| !found.is_empty()) {
-            self.put_aside(&dir, known.log_id.0 ^ self.env.random()).await?;
+            self.make_way_for(known, &dir).await?;
         }
         make_dir(self, &dir, known).await?;
         let mut epochs = EpochCache::default();
@@ -92,17 +94,35 @@ impl<E: Env> Shared<E> {
         aside
     }
 
+    /// Takes away what lies under the name of a new log: what an earlier try to
+    /// create it left is deleted, what nobody knows is kept under another name.
+    async fn make_way_for(self: &Rc<Self>, known: &KnownLog, dir: &Path) -> Result<()> {
+        let id = known.log_id.0 ^ self.env.random();
+        let about = self.env.fs().read(&dir.join("partition.metadata")).await;
+        if about.is_ok_and(|text| text == metadata_text(known.topic_id).as_bytes()) {
+            return self.put_aside(dir, id).await;
+        }
+        let kept = self.rename_aside(dir, id, STRAY).await?;
+        self.sync_dir(&self.config.data_dir).await?;
+        tracing::warn!(
+            "{} belonged to no partition and was in the way of a new one: it is kept as {}",
+            dir.display(),
+            kept.display()
+        );
+        Ok(())
+    }
+
     /// Renames a directory out of the way, durably, and has it unlinked.
     async fn put_aside(self: &Rc<Self>, dir: &Path, id: u64) -> Result<()> {
-        let aside = self.rename_aside(dir, id).await?;
+        let aside = self.rename_aside(dir, id, DELETED).await?;
         self.sync_dir(&self.config.data_dir).await?;
         self.unlink_later(aside);
         Ok(())
     }
 
-    async fn rename_aside(&self, dir: &Path, id: u64) -> Result<PathBuf> {
+    async fn rename_aside(&self, dir: &Path, id: u64, end: &str) -> Result<PathBuf> {
         let name = dir.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let aside = self.config.data_dir.join(format!("{name}.{id:016x}{DELETED}"));
+        let aside = self.config.data_dir.join(format!("{name}.{id:016x}{end}"));
         let renamed = self.env.fs().rename(dir, &aside).await;
         renamed.map_err(|e| Error::io(dir, e))?;
         Ok(aside)
@@ -125,7 +145,8 @@ impl<E: Env> Shared<E> {
             }
             let about = self.env.fs().read(&dir.join("partition.metadata")).await;
             if about.is_ok_and(|text| removed.contains(&text)) {
-                aside.push((self.rename_aside(&dir, self.env.random()).await?, entry.name));
+                aside
+                    .push((self.rename_aside(&dir, self.env.random(), DELETED).await?, entry.name));
             } else {
                 strangers.push(entry.name);
             }

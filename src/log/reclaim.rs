@@ -91,13 +91,14 @@ impl<E: Env> Shared<E> {
                 return;
             };
             let result = match duty {
-                Duty::Make => self.make_file(class).await,
+                Duty::Make => self.make_file(class).await.map(|()| true),
                 Duty::Reclaim => self.reclaim(class).await,
             };
             let result = result.map_err(|error| error.or_fatal(FatalReason::SegmentWrite));
             waited = result.is_err();
             match result {
-                Ok(()) => self.state.borrow_mut().space_found(),
+                Ok(true) => self.state.borrow_mut().space_found(),
+                Ok(false) => {}
                 Err(Error::NoMemory(_) | Error::Gone) => self.env.sleep(RETRY).await,
                 Err(error @ Error::Fatal { .. }) => self.poison_by(&error),
                 Err(error) if duty == Duty::Make => self.stay_small(class, &error).await,

@@ -82,7 +82,20 @@ impl<E: Env> Recovery<E> {
         recovery.take_checkpoints(checkpoints);
         recovery.find_files().await?;
         recovery.replay_all().await?;
+        recovery.sync_journals().await?;
         Ok(recovery)
+    }
+
+    /// Makes durable what is believed, before segments follow it: what a killed
+    /// process has left unsynced must not go away when they have.
+    async fn sync_journals(&self) -> Result<()> {
+        let shared = self.shared();
+        shared.sync_dir(&shared.config.journal_dir()).await?;
+        for found in &self.files {
+            let synced = found.file.sync_data().await;
+            synced.map_err(|e| Error::fatal(FatalReason::Sync, &found.path, &e))?;
+        }
+        Ok(())
     }
 
     pub(crate) fn shared(&self) -> &Rc<Shared<E>> {

@@ -21,22 +21,22 @@ const REST_DOUBLINGS: u32 = 10;
 const REST_LOOK: Duration = Duration::from_millis(10);
 
 impl<E: Env> Shared<E> {
-    /// Frees the oldest full file of a journal, or rests before it.
-    pub(super) async fn reclaim(self: &Rc<Self>, class: DurabilityClass) -> Result<()> {
+    /// Frees the oldest full file of a journal, or rests before it: `false` then.
+    pub(super) async fn reclaim(self: &Rc<Self>, class: DurabilityClass) -> Result<bool> {
         let rounds = {
             let journal = &mut self.state.borrow_mut().journals[class.index()];
             let rested = std::mem::take(&mut journal.rest) == Rest::Over;
             journal.rounds_in_vain().filter(|_| !rested)
         };
         let Some(rounds) = rounds.filter(|_| self.copies_much(class)) else {
-            return self.reclaim_oldest(class).await;
+            return self.reclaim_oldest(class).await.map(|()| true);
         };
         self.state.borrow_mut().journals[class.index()].rest = Rest::Now;
         let shared = self.clone();
         let pause = RETRY * (1 << rounds.min(REST_DOUBLINGS));
         // A task of its own: the other class has its turn meanwhile.
         self.env.spawn(async move { shared.rest(class, pause).await }).detach();
-        Ok(())
+        Ok(false)
     }
 
     async fn rest(self: Rc<Self>, class: DurabilityClass, pause: Duration) {
@@ -53,10 +53,14 @@ impl<E: Env> Shared<E> {
     }
 
     /// Whether freeing the oldest file takes a copy of uncommitted data that is
-    /// no small part of it.
+    /// no small part of it, and nobody waits for the file.
     fn copies_much(&self, class: DurabilityClass) -> bool {
         let state = self.state.borrow();
-        let Some(oldest) = state.journals[class.index()].full.front() else { return false };
+        let journal = &state.journals[class.index()];
+        let Some(oldest) = journal.full.front() else { return false };
+        if journal.stalled && !journal.may_grow() {
+            return false;
+        }
         let logs = oldest.logs.keys().filter_map(|handle| state.log(*handle));
         logs.map(Log::uncommitted).sum::<u64>() > oldest.header.capacity / 4
     }

@@ -121,7 +121,7 @@ impl<E: Env> Shared<E> {
 
     async fn wait_out(self: &Rc<Self>, error: &Error) -> Result<()> {
         tracing::warn!(%error, "a truncation waits");
-        if !self.give_up_reserve(error).await {
+        if !self.give_up_reserve(error).await && !self.give_back_ahead(error).await {
             self.env.sleep(self.config.no_space_retry).await;
         }
         self.check()

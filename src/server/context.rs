@@ -10,7 +10,7 @@ use crate::shard::{Metadata, Owner};
 
 use super::counters::Counters;
 use super::fetch::Admission;
-use super::sessions::FetchSessions;
+use super::sessions::{FetchSessions, SessionLimits};
 
 /// What a context is made of.
 pub struct ContextParts<E: Env> {
@@ -27,7 +27,8 @@ pub struct ContextParts<E: Env> {
     /// Partitions that fetch sessions hold together, and fetches in flight
     /// (`millstream.fetch.partitions.max`).
     pub fetch_partitions_max: usize,
-    /// Changes of metadata in progress (`millstream.metadata.changes.max`).
+    /// Changes of metadata and log starts in progress
+    /// (`millstream.metadata.changes.max`).
     pub commands_max: usize,
     /// Memory of batches that were made anew and wait for room.
     pub kept_pool: Pool,
@@ -95,10 +96,10 @@ impl<E: Env> Context<E> {
             listener: parts.listener,
             fetch_bytes_max: parts.fetch_bytes_max,
             counters: Counters::default(),
-            sessions: RefCell::new(FetchSessions::new(
-                parts.fetch_sessions_max,
-                parts.fetch_partitions_max,
-            )),
+            sessions: RefCell::new(FetchSessions::new(SessionLimits {
+                sessions: parts.fetch_sessions_max,
+                partitions: parts.fetch_partitions_max,
+            })),
             fetches: Admission::new(parts.fetch_partitions_max),
             commands: Commands { now: Rc::default(), max: parts.commands_max },
             kept_pool: parts.kept_pool,

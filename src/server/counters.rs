@@ -38,7 +38,7 @@ pub struct Counters {
     pub partitions_read: Counter,
     /// Reads from files for fetches, each try.
     pub cold_reads: Counter,
-    /// Times a fetch asked for room among those in flight and found none.
+    /// Fetches that found no room among those in flight at once.
     pub fetches_held_back: Counter,
     /// Reports of partitions to fetches that wait.
     pub fetch_reports: Counter,

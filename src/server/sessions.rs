@@ -59,6 +59,8 @@ struct Cached {
 }
 
 struct Session {
+    /// Partitions that its first request names, until it has named them.
+    announced: usize,
     /// Epoch that the next request must have.
     next_epoch: i32,
     by_id: bool,
@@ -71,8 +73,9 @@ struct Session {
 }
 
 impl Session {
-    fn new(by_id: bool) -> Self {
+    fn new(by_id: bool, announced: usize) -> Self {
         Self {
+            announced,
             next_epoch: 1,
             by_id,
             used: 0,
@@ -82,7 +85,16 @@ impl Session {
         }
     }
 
+    /// Partitions that it holds, or will.
+    fn weight(&self) -> usize {
+        self.partitions.len().max(self.announced)
+    }
+
     fn put(&mut self, wanted: Wanted) {
+        if self.order.capacity() == 0 {
+            // At once: to grow a large table takes longer than a slice.
+            self.order.reserve(self.announced);
+        }
         let key = (wanted.topic.clone(), wanted.partition.partition);
         if let Some(at) = self.order.get(&key) {
             let cached = self.partitions.get_mut(at).expect("order and partitions agree");
@@ -97,6 +109,11 @@ impl Session {
     fn forget(&mut self, topic: &TopicKey, index: i32) {
         if let Some(at) = self.order.remove(&(topic.clone(), index)) {
             self.partitions.remove(&at);
+        }
+        // What is counted is what is held.
+        let few = self.partitions.len().max(16);
+        if self.order.capacity() > 8 * few {
+            self.order.shrink_to(2 * few);
         }
     }
 }
@@ -125,13 +142,21 @@ pub(super) struct SessionRequest {
     pub(super) random: u64,
 }
 
+/// What the sessions of a shard may be.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SessionLimits {
+    /// How many (`max.incremental.fetch.session.cache.slots`).
+    pub(super) sessions: usize,
+    /// Partitions of all together (`millstream.fetch.partitions.max`).
+    pub(super) partitions: usize,
+}
+
 /// The sessions of one shard.
 pub(super) struct FetchSessions {
     sessions: AHashMap<i32, Session>,
-    max: usize,
+    limits: SessionLimits,
     /// Partitions of all sessions.
     partitions: usize,
-    partitions_max: usize,
     clock: u64,
 }
 
@@ -141,10 +166,9 @@ const EPOCH_FINAL: i32 = -1;
 const EPOCH_INITIAL: i32 = 0;
 
 impl FetchSessions {
-    /// Room for `max` sessions (`max.incremental.fetch.session.cache.slots`) of
-    /// `partitions_max` partitions together (`millstream.fetch.partitions.max`).
-    pub(super) fn new(max: usize, partitions_max: usize) -> Self {
-        Self { sessions: AHashMap::new(), max, partitions: 0, partitions_max, clock: 0 }
+    /// No sessions yet.
+    pub(super) fn new(limits: SessionLimits) -> Self {
+        Self { sessions: AHashMap::new(), limits, partitions: 0, clock: 0 }
     }
 
     /// Partitions of a session.
@@ -154,7 +178,7 @@ impl FetchSessions {
 
     fn remove(&mut self, id: i32) {
         if let Some(session) = self.sessions.remove(&id) {
-            self.partitions -= session.partitions.len();
+            self.partitions -= session.weight();
         }
     }
 
@@ -192,9 +216,8 @@ impl FetchSessions {
         while id == 0 || self.sessions.contains_key(&id) {
             id = (id.wrapping_add(1)) & 0x7fff_ffff;
         }
-        let mut session = Session::new(request.by_id);
-        // At once: to grow a large table takes longer than a slice.
-        session.order.reserve(request.names);
+        let mut session = Session::new(request.by_id, request.names);
+        self.partitions += request.names;
         self.clock += 1;
         session.used = self.clock;
         self.sessions.insert(id, session);
@@ -205,10 +228,12 @@ impl FetchSessions {
     /// it sessions go that were used longest ago, if they have not been used
     /// while as many requests came as there are slots.
     fn make_room(&mut self, names: usize) -> bool {
-        while self.sessions.len() >= self.max || self.partitions + names > self.partitions_max {
+        while self.sessions.len() >= self.limits.sessions
+            || self.partitions + names > self.limits.partitions
+        {
             let oldest = self.sessions.iter().min_by_key(|(_, session)| session.used);
             let Some((&id, session)) = oldest else { return false };
-            if self.clock - session.used <= self.max as u64 {
+            if self.clock - session.used <= self.limits.sessions as u64 {
                 return false;
             }
             self.remove(id);
@@ -236,10 +261,10 @@ impl FetchSessions {
     /// there is no more room ends.
     pub(super) fn put(&mut self, id: i32, wanted: Wanted) {
         let Some(session) = self.sessions.get_mut(&id) else { return };
-        let before = session.partitions.len();
+        let before = session.weight();
         session.put(wanted);
-        self.partitions += session.partitions.len() - before;
-        if self.partitions > self.partitions_max {
+        self.partitions += session.weight() - before;
+        if self.partitions > self.limits.partitions {
             self.remove(id);
         }
     }
@@ -247,9 +272,9 @@ impl FetchSessions {
     /// Takes a partition out.
     pub(super) fn forget(&mut self, id: i32, topic: &TopicKey, index: i32) {
         let Some(session) = self.sessions.get_mut(&id) else { return };
-        let before = session.partitions.len();
+        let before = session.weight();
         session.forget(topic, index);
-        self.partitions -= before - session.partitions.len();
+        self.partitions -= before - session.weight();
     }
 
     /// A request has named all that it names; whether its session still is.
@@ -258,10 +283,13 @@ impl FetchSessions {
     /// # Errors
     /// `FetchSessionIdNotFound` when it is gone, or too large.
     pub(super) fn end(&mut self, id: i32) -> Result<bool, ErrorCode> {
-        let Some(session) = self.sessions.get(&id) else {
+        let Some(session) = self.sessions.get_mut(&id) else {
             return Err(ErrorCode::FetchSessionIdNotFound);
         };
-        let count = session.partitions.len();
+        let before = session.weight();
+        session.announced = 0;
+        let count = session.weight();
+        self.partitions -= before - count;
         if count > 0 && count <= PARTITIONS_PER_DATA_REQUEST_MAX {
             return Ok(true);
         }
@@ -305,6 +333,10 @@ impl FetchSessions {
 mod tests {
     use super::*;
 
+    fn limited(sessions: usize, partitions: usize) -> FetchSessions {
+        FetchSessions::new(SessionLimits { sessions, partitions })
+    }
+
     fn wanted(topic: &str, index: i32, offset: i64) -> Wanted {
         let partition =
             FetchPartition { partition: index, fetch_offset: offset, ..FetchPartition::default() };
@@ -343,7 +375,7 @@ mod tests {
 
     #[test]
     fn c54_a_session_remembers_changes_and_forgets() {
-        let mut sessions = FetchSessions::new(10, 1_000_000);
+        let mut sessions = limited(10, 1_000_000);
         let (first, all) =
             begin(&mut sessions, (0, 0), vec![wanted("a", 0, 5), wanted("a", 1, 6)], vec![])
                 .unwrap();
@@ -364,7 +396,7 @@ mod tests {
 
     #[test]
     fn c54_unknown_ids_and_wrong_epochs() {
-        let mut sessions = FetchSessions::new(10, 1_000_000);
+        let mut sessions = limited(10, 1_000_000);
         let error = begin(&mut sessions, (99, 1), vec![], vec![]).unwrap_err();
         assert_eq!(error, ErrorCode::FetchSessionIdNotFound);
         let (first, _) = begin(&mut sessions, (0, 0), vec![wanted("a", 0, 0)], vec![]).unwrap();
@@ -379,7 +411,7 @@ mod tests {
 
     #[test]
     fn c54_a_session_over_the_limit_or_gone_is_not_found() {
-        let mut sessions = FetchSessions::new(1, 1_000_000);
+        let mut sessions = limited(1, 1_000_000);
         let (session, _) = begin(&mut sessions, (0, 0), vec![wanted("a", 0, 0)], vec![]).unwrap();
         let more = (0..=PARTITIONS_PER_DATA_REQUEST_MAX as i32).map(|index| wanted("b", index, 0));
         let error = begin(&mut sessions, (session.id, 1), more.collect(), vec![]).unwrap_err();
@@ -391,7 +423,7 @@ mod tests {
 
     #[test]
     fn c54_a_full_cache_answers_without_a_session() {
-        let mut sessions = FetchSessions::new(1, 1_000_000);
+        let mut sessions = limited(1, 1_000_000);
         let (first, _) = begin(&mut sessions, (0, 0), vec![wanted("a", 0, 0)], vec![]).unwrap();
         let (second, _) = begin(&mut sessions, (0, 0), vec![wanted("b", 0, 0)], vec![]).unwrap();
         assert!(first.id > 0);
@@ -400,7 +432,7 @@ mod tests {
 
     #[test]
     fn c54_only_news_is_told_and_served_partitions_wait_their_turn() {
-        let mut sessions = FetchSessions::new(1, 1_000_000);
+        let mut sessions = limited(1, 1_000_000);
         let both = vec![wanted("a", 0, 0), wanted("a", 1, 0)];
         let (session, _) = begin(&mut sessions, (0, 0), both, vec![]).unwrap();
         let topic = TopicKey::Name("a".into());
@@ -412,9 +444,10 @@ mod tests {
         let (_, all) = begin(&mut sessions, (session.id, 1), vec![], vec![]).unwrap();
         assert_eq!(all.iter().map(|w| w.partition.partition).collect::<Vec<_>>(), [1, 0]);
     }
+
     #[test]
     fn c54_sessions_hold_no_more_partitions_together_than_they_may() {
-        let mut sessions = FetchSessions::new(3, 5);
+        let mut sessions = limited(3, 5);
         let three = |topic| (0..3).map(|index| wanted(topic, index, 0)).collect::<Vec<_>>();
         let (first, _) = begin(&mut sessions, (0, 0), three("a"), vec![]).unwrap();
         assert!(first.id > 0);
@@ -436,5 +469,28 @@ mod tests {
         let (third, _) = begin(&mut sessions, (0, 0), vec![wanted("c", 0, 0)], vec![]).unwrap();
         assert_eq!(third.id, first.id, "it is free again");
         assert_eq!((sessions.len(), sessions.partitions), (2, 4));
+    }
+
+    #[test]
+    fn c54_what_a_session_announces_counts_and_what_it_forgot_does_not() {
+        let mut sessions = limited(3, 1500);
+        let open = |sessions: &mut FetchSessions, names| {
+            let request = SessionRequest { id: 0, epoch: 0, by_id: false, names, random: 7 };
+            sessions.begin(&request).unwrap().id
+        };
+        let first = open(&mut sessions, 1000);
+        assert_eq!(open(&mut sessions, 1000), 0, "both together are too many");
+        for index in 0..1000 {
+            sessions.put(first, wanted("a", index, 0));
+        }
+        assert_eq!((sessions.end(first), sessions.partitions), (Ok(true), 1000));
+        let topic = TopicKey::Name("a".into());
+        (0..999).for_each(|index| sessions.forget(first, &topic, index));
+        assert_eq!(sessions.partitions, 1);
+        assert!(sessions.sessions[&first].order.capacity() < 200, "its table is small again");
+        // One that names less than it announced.
+        let second = open(&mut sessions, 500);
+        sessions.put(second, wanted("b", 0, 0));
+        assert_eq!((sessions.end(second), sessions.partitions), (Ok(true), 2));
     }
 }

@@ -9,6 +9,7 @@
 //! beginning only in the file.
 
 use std::collections::VecDeque;
+use std::ops::RangeInclusive;
 
 use smallvec::SmallVec;
 
@@ -144,15 +145,15 @@ impl OpenSegment {
     }
 
     /// Takes the chunks that `len` more bytes need; `None` when the pool is
-    /// short. Chunks smaller than they should be are taken from `least` bytes
-    /// on: each is a write of its own later.
+    /// short. A chunk has one of `sizes`, the first for when memory lies in
+    /// pieces, since each chunk is a write of its own later.
     pub(crate) fn reserve(
         &mut self,
         len: usize,
         pool: &Pool,
-        max_chunk: usize,
-        least: usize,
+        sizes: RangeInclusive<usize>,
     ) -> Option<SmallVec<[ChunkMut; 2]>> {
+        let (least, max_chunk) = sizes.into_inner();
         let mut room = self.chunks.back().map_or(0, Chunk::room);
         let mut lead = if self.chunks.is_empty() { (self.end_pos % BLOCK) as usize } else { 0 };
         let mut taken = SmallVec::new();
@@ -160,7 +161,7 @@ impl OpenSegment {
         while room < len {
             // The smallest power of two that ends the need, at most the largest chunk.
             let want = (len - room + lead).next_power_of_two().clamp(size, max_chunk.max(size));
-            let mut chunk = pool.take_between(least.min(want), want)?;
+            let mut chunk = pool.take_one_of(least.min(want)..=want)?;
             chunk.set_len(lead);
             lead = 0;
             room += chunk.room();

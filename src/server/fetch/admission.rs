@@ -6,8 +6,16 @@
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
+use std::time::Duration;
 
 use crate::shard::Place;
+
+/// How long a fetch that was told to answer counts as room that comes: it may
+/// stand behind another of its connection, or behind a reader that is slow.
+const LEAVES_WITHIN: Duration = Duration::from_millis(10);
+
+/// Time between two warnings that there is no room.
+const WARN_EVERY: Duration = Duration::from_secs(60);
 
 /// Counts the partitions of all fetches in flight on a shard.
 pub(in crate::server) struct Admission(Rc<Inner>);
@@ -20,8 +28,9 @@ struct Inner {
     queue: RefCell<VecDeque<u64>>,
     /// Who waits for data, by number, and what that holds.
     parked: RefCell<BTreeMap<u64, (Place, usize)>>,
-    /// Who was told to answer, and what that will give back.
-    leaving: RefCell<BTreeMap<u64, usize>>,
+    /// Who was told to answer, when, and what that will give back.
+    leaving: RefCell<BTreeMap<u64, (Duration, usize)>>,
+    warned_at: Cell<Option<Duration>>,
 }
 
 impl Admission {
@@ -34,6 +43,7 @@ impl Admission {
             queue: RefCell::default(),
             parked: RefCell::default(),
             leaving: RefCell::default(),
+            warned_at: Cell::new(None),
         }))
     }
 
@@ -53,7 +63,35 @@ impl Admission {
     }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+impl Inner {
+    /// Tells parked fetches to answer, oldest first, until enough comes.
+    fn make_room(&self, lacking: usize, now: Duration, mut hurry: impl FnMut(Place)) {
+        let mut leaving = self.leaving.borrow_mut();
+        let mut parked = self.parked.borrow_mut();
+        let soon = |(told, _): &&(Duration, usize)| *told + LEAVES_WITHIN > now;
+        let mut comes = leaving.values().filter(soon).map(|(_, partitions)| partitions).sum();
+        while lacking > comes
+            && let Some((number, (place, partitions))) = parked.pop_first()
+        {
+            leaving.insert(number, (now, partitions));
+            comes += partitions;
+            hurry(place);
+        }
+    }
+
+    fn warn(&self, now: Duration) {
+        if self.warned_at.get().is_none_or(|at| at + WARN_EVERY <= now) {
+            self.warned_at.set(Some(now));
+            let max = self.max;
+            tracing::warn!(
+                "fetches wait for each other: together they name more than {max} partitions; \
+                 raise millstream.fetch.partitions.max"
+            );
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Stand {
     New,
     Queued,
@@ -69,9 +107,19 @@ pub(super) struct Permit {
 }
 
 impl Permit {
-    /// Whether the fetch has room now. If not, it is to ask again, and `hurry`
-    /// gets those who wait for data and are to answer now.
-    pub(super) fn admit(&mut self, mut hurry: impl FnMut(Place)) -> bool {
+    /// Partitions that the fetch may name.
+    pub(super) fn partitions(&self) -> usize {
+        self.partitions
+    }
+
+    /// Whether the fetch waits for room.
+    pub(super) fn is_queued(&self) -> bool {
+        self.stand == Stand::Queued
+    }
+
+    /// Whether the fetch has room, at monotonic time `now`. If not, it is to ask
+    /// again, and `hurry` gets those who wait for data and are to answer now.
+    pub(super) fn admit(&mut self, now: Duration, hurry: impl FnMut(Place)) -> bool {
         if self.stand == Stand::Admitted {
             return true;
         }
@@ -82,7 +130,7 @@ impl Permit {
         if self.partitions == 0 || is_next && wanted <= inner.max {
             inner.held.set(wanted);
             if self.stand == Stand::Queued {
-                queue.retain(|number| *number != self.number);
+                queue.pop_front();
             }
             self.stand = Stand::Admitted;
             return true;
@@ -90,18 +138,10 @@ impl Permit {
         if self.stand == Stand::New {
             queue.push_back(self.number);
             self.stand = Stand::Queued;
+            inner.warn(now);
         }
         if is_next {
-            let mut leaving = inner.leaving.borrow_mut();
-            let mut parked = inner.parked.borrow_mut();
-            let mut comes = leaving.values().sum::<usize>();
-            while wanted > inner.max + comes
-                && let Some((number, (place, partitions))) = parked.pop_first()
-            {
-                leaving.insert(number, partitions);
-                comes += partitions;
-                hurry(place);
-            }
+            inner.make_room(wanted - inner.max, now, hurry);
         }
         false
     }
@@ -143,9 +183,13 @@ mod tests {
         Place { conn: ConnId::numbered(conn), seq: ReplySeq(0) }
     }
 
-    fn admit(permit: &mut Permit) -> (bool, Vec<Place>) {
+    fn admit_at(permit: &mut Permit, ms: u64) -> (bool, Vec<Place>) {
         let mut hurried = Vec::new();
-        (permit.admit(|place| hurried.push(place)), hurried)
+        (permit.admit(Duration::from_millis(ms), |place| hurried.push(place)), hurried)
+    }
+
+    fn admit(permit: &mut Permit) -> (bool, Vec<Place>) {
+        admit_at(permit, 0)
     }
 
     #[test]
@@ -184,5 +228,23 @@ mod tests {
         assert_eq!(admit(&mut all), (false, vec![]), "it answers already");
         drop(one);
         assert!(admit(&mut all).0);
+    }
+
+    #[test]
+    fn who_was_told_and_does_not_leave_is_not_counted_on() {
+        let admission = Admission::new(10);
+        let mut parked: Vec<_> = (0..3).map(|_| admission.ask(3)).collect();
+        for (number, permit) in (0..).zip(&mut parked) {
+            assert!(admit(permit).0);
+            permit.park(place(number));
+        }
+        let mut next = admission.ask(2);
+        assert_eq!(admit_at(&mut next, 100), (false, vec![place(0)]));
+        assert_eq!(admit_at(&mut next, 105), (false, vec![]));
+        assert_eq!(admit_at(&mut next, 110), (false, vec![place(1)]), "another");
+        parked.remove(1);
+        assert!(admit_at(&mut next, 111).0);
+        drop((next, parked));
+        assert_eq!(admission.held(), 0);
     }
 }

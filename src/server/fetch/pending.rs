@@ -228,9 +228,7 @@ impl PendingFetch {
         place: Place,
         walk: FetchWalk<'_>,
     ) -> Option<Pause> {
-        let mailbox = context.owner.mailbox();
-        if !self.permit.admit(|other| mailbox.post(other, PendingEvent::Deadline)) {
-            context.counters.fetches_held_back.add(1);
+        if !self.admit(context) {
             return Some(Pause::NoMemory);
         }
         let mut share = Share::default();
@@ -239,6 +237,22 @@ impl PendingFetch {
         }
         self.run(context, place, share);
         None
+    }
+
+    /// Whether there is room for what it names.
+    fn admit<E: Env>(&mut self, context: &Context<E>) -> bool {
+        let (owner, first) = (&context.owner, !self.permit.is_queued());
+        let hurry = |other| owner.mailbox().post(other, PendingEvent::Deadline);
+        if self.permit.admit(owner.env().monotonic(), hurry) {
+            if self.parts.capacity() == 0 {
+                self.parts.reserve_exact(self.permit.partitions());
+            }
+            return true;
+        }
+        context.counters.fetches_held_back.add(first.into());
+        // Answers that nobody reads hold room too.
+        owner.lack_memory();
+        false
     }
 
     /// Reads names; `false` when the slice is over.
@@ -290,7 +304,10 @@ impl PendingFetch {
     fn collect<E: Env>(&mut self, context: &Context<E>, share: &mut Share) -> bool {
         let Phase::Collecting(from) = &mut self.phase else { unreachable!("it collects") };
         let sessions = context.sessions.borrow();
-        while let Some((at, wanted)) = sessions.next(self.session.id, *from) {
+        // What a later request of the session added meanwhile is not for this one.
+        while self.parts.len() < self.permit.partitions()
+            && let Some((at, wanted)) = sessions.next(self.session.id, *from)
+        {
             if !share.take(context) {
                 return false;
             }

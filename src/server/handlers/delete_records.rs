@@ -43,19 +43,7 @@ pub(in crate::server) async fn delete<E: Env>(
         }
         topics.push((topic.name, partitions));
     }
-    let (owner, wanted) = (context.owner.clone(), moves.clone());
-    let advanced = async move { owner.advance_log_starts(&wanted).await };
-    let (done, throttle_time_ms) = match change(context, body.timeout_ms, advanced).await {
-        Ok(Ok(())) => (Ok(()), 0),
-        Ok(Err(error)) => {
-            tracing::warn!("records were not deleted: {error}");
-            (Err(ErrorCode::KafkaStorageError), 0)
-        }
-        Err(refused) => {
-            let (refused, throttle_time_ms) = as_known(refused, request.version, NEVER_THROTTLED);
-            (Err(refused.code), throttle_time_ms)
-        }
-    };
+    let (done, throttle_time_ms) = advance(request, &moves, body.timeout_ms).await;
     let mut moved = moves.into_iter();
     let mut result = |(partition_index, refused): (i32, Option<ErrorCode>)| {
         let outcome = match refused {
@@ -77,6 +65,31 @@ pub(in crate::server) async fn delete<E: Env>(
         answered.push(DeleteRecordsTopicResult { name, partitions });
     }
     DeleteRecordsResponse { topics: answered, throttle_time_ms }
+}
+
+/// Makes the moves, all with one write; what the client is told of them, and how
+/// long it is to wait.
+async fn advance<E: Env>(
+    request: &Request<E>,
+    moves: &[(Rc<OwnedPartition>, Offset)],
+    timeout_ms: i32,
+) -> (Result<(), ErrorCode>, i32) {
+    if moves.is_empty() {
+        return (Ok(()), 0);
+    }
+    let (owner, moves) = (request.context.owner.clone(), moves.to_vec());
+    let advanced = async move { owner.advance_log_starts(&moves).await };
+    match change(&request.context, timeout_ms, advanced).await {
+        Ok(Ok(())) => (Ok(()), 0),
+        Ok(Err(error)) => {
+            tracing::warn!("records were not deleted: {error}");
+            (Err(ErrorCode::KafkaStorageError), 0)
+        }
+        Err(refused) => {
+            let (refused, throttle_time_ms) = as_known(refused, request.version, NEVER_THROTTLED);
+            (Err(refused.code), throttle_time_ms)
+        }
+    }
 }
 
 /// Each topic and each partition once, the last offset asked for, as Kafka

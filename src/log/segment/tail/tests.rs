@@ -17,7 +17,7 @@ fn batch(base: i64, count: i32, len: usize) -> ([u8; H], Vec<u8>) {
 fn push(tail: &mut OpenSegment, pool: &Pool, count: i32, len: usize) -> Vec<u8> {
     let base = tail.end_offset;
     let (head, rest) = batch(base.0, count, len);
-    let chunks = tail.reserve(len, pool, 1 << 16, 1).unwrap();
+    let chunks = tail.reserve(len, pool, 1..=1 << 16).unwrap();
     let incoming = Incoming {
         head: &head,
         rest: &rest,

@@ -346,6 +346,7 @@ pub(super) const KEYS: &[Key] = &[
         Some("168"),
         "Topics' default for retention.ms, in hours.",
     )
+    .at_least(-1)
     .high()
     .enforced()
     .synonyms(&[
@@ -359,6 +360,7 @@ pub(super) const KEYS: &[Key] = &[
         None,
         "Topics' default for retention.ms, in minutes; stands before log.retention.hours.",
     )
+    .at_least(-1)
     .high()
     .enforced()
     .synonyms(&[
@@ -372,6 +374,7 @@ pub(super) const KEYS: &[Key] = &[
         None,
         "Topics' default for retention.ms; stands before log.retention.minutes.",
     )
+    .at_least(-1)
     .high()
     .enforced()
     .dynamic()

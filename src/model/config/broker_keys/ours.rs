@@ -64,7 +64,7 @@ pub(super) const KEYS: &[Key] = &[
         "millstream.metadata.changes.max",
         Kind::Int,
         Some("1000"),
-        "Creations and deletions of topics, and the like, that may be in progress, with those that \
+        "Creations and deletions of topics, of records, and the like, that may be in progress, with those that \
          their clients no longer wait for. More are answered THROTTLING_QUOTA_EXCEEDED (89), old \
          versions REQUEST_TIMED_OUT (7), which clients retry.",
     )
