@@ -23,6 +23,16 @@ pub const PARTITIONS_PER_REQUEST_MAX: i32 = 10_000;
 /// `max.decompressed.message.bytes` says: what is taken can also be searched.
 pub const DECOMPRESSED_BYTES_MAX: usize = 1 << 30;
 
+/// Largest batch, decompressed, that `compression.type` makes anew. Its shard
+/// does nothing else meanwhile, which this bounds to a fraction of a second;
+/// with it one small request could stop a shard for as long as the watchdog
+/// waits.
+pub const REMADE_BYTES_MAX: usize = 64 << 20;
+
+/// The same for gzip, whose compressor is by far the slowest: 40 MB of text a
+/// second, where the others do at least 200.
+pub const REMADE_GZIP_BYTES_MAX: usize = 16 << 20;
+
 /// Values that one request may change, all topics together: their records are
 /// one atomic batch. Kafka's own bound for such a batch.
 pub const CONFIG_CHANGES_PER_REQUEST_MAX: usize = 10_000;

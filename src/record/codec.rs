@@ -16,6 +16,10 @@ use zstd::zstd_safe::DCtx;
 use super::error::Error;
 use super::{snappy, zstd_frames};
 
+/// Bytes that a compressor gets at a time, and so about how far it goes on
+/// after its output has passed a limit.
+const FED_AT_A_TIME: usize = 64 * 1024;
+
 /// How the records of a batch are compressed. Numbers are those of the
 /// attributes, names those of Kafka's `compression.type`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -77,14 +81,33 @@ impl fmt::Display for Compression {
 /// # Errors
 /// [`Error::Compress`].
 pub fn compress(codec: Compression, bytes: &[u8]) -> Result<Vec<u8>, Error> {
+    compress_within(codec, bytes, usize::MAX)
+}
+
+/// [`compress`] into at most `limit` bytes: it stops as soon as more came out.
+///
+/// # Errors
+/// [`Error::Compress`] or [`Error::CompressedTooLarge`].
+pub(super) fn compress_within(
+    codec: Compression,
+    bytes: &[u8],
+    limit: usize,
+) -> Result<Vec<u8>, Error> {
+    let mut fed = 0;
+    let out = Bounded { bytes: Vec::with_capacity(limit.min(bytes.len() / 2)), limit };
     let made = match codec {
-        Compression::None => Ok(bytes.to_vec()),
-        Compression::Gzip => gzip(bytes),
-        Compression::Snappy => snappy::compress(bytes),
-        Compression::Lz4 => lz4(bytes),
-        Compression::Zstd => zstd::bulk::compress(bytes, zstd::DEFAULT_COMPRESSION_LEVEL),
+        Compression::None => none(bytes, out, &mut fed),
+        Compression::Gzip => gzip(bytes, out, &mut fed),
+        Compression::Snappy => snappy(bytes, out, &mut fed),
+        Compression::Lz4 => lz4(bytes, out, &mut fed),
+        Compression::Zstd => zstd(bytes, out, &mut fed),
     };
-    made.map_err(|error| Error::Compress { codec, reason: error.to_string() })
+    made.map(|out| out.bytes).map_err(|error| {
+        if error.kind() == io::ErrorKind::FileTooLarge {
+            return Error::CompressedTooLarge { codec, limit, fed, of: bytes.len() };
+        }
+        Error::Compress { codec, reason: error.to_string() }
+    })
 }
 
 /// Decompresses `bytes` into at most `limit` bytes; what is not compressed is
@@ -94,28 +117,31 @@ pub fn compress(codec: Compression, bytes: &[u8]) -> Result<Vec<u8>, Error> {
 /// # Errors
 /// [`Error::Decompress`] or [`Error::DecompressedTooLarge`].
 pub fn decompress(codec: Compression, bytes: &[u8], limit: usize) -> Result<Cow<'_, [u8]>, Error> {
-    let mut contexts = Contexts::default();
-    decompress_with(&mut contexts, codec, bytes, limit)
-}
-
-/// [`decompress`], with contexts that are used again.
-pub(super) fn decompress_with<'a>(
-    contexts: &mut Contexts,
-    codec: Compression,
-    bytes: &'a [u8],
-    limit: usize,
-) -> Result<Cow<'a, [u8]>, Error> {
     if codec == Compression::None {
         return Ok(Cow::Borrowed(bytes));
     }
-    let mut out = Vec::with_capacity(limit.min(bytes.len().saturating_mul(4)));
-    let one_more = (limit as u64).saturating_add(1);
-    let read = contexts.decoder(codec, bytes, limit).take(one_more).read_to_end(&mut out);
-    read.map_err(|error| decompress_error(codec, limit, &error))?;
-    if out.len() > limit {
-        return Err(Error::DecompressedTooLarge { codec, limit });
-    }
+    let mut out = Vec::new();
+    decompress_with(&mut Contexts::default(), codec, bytes, limit, &mut out)?;
     Ok(Cow::Owned(out))
+}
+
+/// [`decompress`] to the end of `out`, with contexts that are used again. What
+/// was decompressed is there even if it failed, so that it can be counted.
+pub(super) fn decompress_with(
+    contexts: &mut Contexts,
+    codec: Compression,
+    bytes: &[u8],
+    limit: usize,
+    out: &mut Vec<u8>,
+) -> Result<(), Error> {
+    out.reserve(limit.min(bytes.len().saturating_mul(4)));
+    let one_more = (limit as u64).saturating_add(1);
+    let read = contexts.decoder(codec, bytes, limit).take(one_more).read_to_end(out);
+    match read {
+        Ok(count) if count > limit => Err(Error::DecompressedTooLarge { codec, limit }),
+        Ok(_) => Ok(()),
+        Err(error) => Err(decompress_error(codec, limit, &error)),
+    }
 }
 
 /// What a reader of a codec said, as this layer's error.
@@ -192,18 +218,65 @@ impl Read for EndMarked<'_> {
     }
 }
 
-fn gzip(bytes: &[u8]) -> io::Result<Vec<u8>> {
-    let out = Vec::with_capacity(bytes.len() / 2);
+/// What a compressor made, up to a limit.
+struct Bounded {
+    bytes: Vec<u8>,
+    limit: usize,
+}
+
+impl Write for Bounded {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if bytes.len() > self.limit - self.bytes.len() {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        self.bytes.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Feeds `bytes` piece by piece, counting them in `fed`.
+fn feed(encoder: &mut impl Write, bytes: &[u8], fed: &mut usize) -> io::Result<()> {
+    for piece in bytes.chunks(FED_AT_A_TIME) {
+        *fed += piece.len();
+        encoder.write_all(piece)?;
+    }
+    Ok(())
+}
+
+fn none(bytes: &[u8], mut out: Bounded, fed: &mut usize) -> io::Result<Bounded> {
+    feed(&mut out, bytes, fed)?;
+    Ok(out)
+}
+
+fn gzip(bytes: &[u8], out: Bounded, fed: &mut usize) -> io::Result<Bounded> {
     let mut encoder = GzEncoder::new(out, flate2::Compression::default());
-    encoder.write_all(bytes)?;
+    feed(&mut encoder, bytes, fed)?;
     encoder.finish()
 }
 
-fn lz4(bytes: &[u8]) -> io::Result<Vec<u8>> {
+fn snappy(bytes: &[u8], mut out: Bounded, fed: &mut usize) -> io::Result<Bounded> {
+    let mut encoder = snappy::Writer::new(&mut out)?;
+    feed(&mut encoder, bytes, fed)?;
+    Ok(out)
+}
+
+fn zstd(bytes: &[u8], out: Bounded, fed: &mut usize) -> io::Result<Bounded> {
+    let mut encoder = zstd::stream::write::Encoder::new(out, zstd::DEFAULT_COMPRESSION_LEVEL)?;
+    // The frame says its length, and small ones get small tables.
+    encoder.set_pledged_src_size(Some(bytes.len() as u64))?;
+    feed(&mut encoder, bytes, fed)?;
+    encoder.finish()
+}
+
+fn lz4(bytes: &[u8], out: Bounded, fed: &mut usize) -> io::Result<Bounded> {
     // Java's reader refuses linked blocks.
     let info = FrameInfo::new().block_size(BlockSize::Max64KB).block_mode(BlockMode::Independent);
-    let mut encoder = FrameEncoder::with_frame_info(info, Vec::with_capacity(bytes.len() / 2));
-    encoder.write_all(bytes)?;
+    let mut encoder = FrameEncoder::with_frame_info(info, out);
+    feed(&mut encoder, bytes, fed)?;
     encoder.finish().map_err(io::Error::from)
 }
 
@@ -239,6 +312,44 @@ mod tests {
                 decompress(*codec, &packed, text.len() - 1),
                 Err(Error::DecompressedTooLarge { codec: *codec, limit: text.len() - 1 })
             );
+        }
+    }
+
+    #[test]
+    fn the_limit_of_what_comes_out_is_exact() {
+        let text = text();
+        for codec in Compression::ALL {
+            let made = compress(codec, &text).unwrap();
+            assert_eq!(compress_within(codec, &text, made.len()), Ok(made.clone()), "{codec}");
+            let limit = made.len() - 1;
+            let error = compress_within(codec, &text, limit).unwrap_err();
+            assert!(
+                matches!(error, Error::CompressedTooLarge { limit: of, .. } if of == limit),
+                "{codec} {error}"
+            );
+        }
+    }
+
+    /// What a compressor has taken when it stops is what made the output, and
+    /// not much more, however much there is.
+    #[test]
+    fn a_compressor_stops_soon_after_the_limit() {
+        let mut state = 1_u32;
+        let noise: Vec<u8> = std::iter::repeat_with(|| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 24) as u8
+        })
+        .take(8 << 20)
+        .collect();
+        for codec in Compression::ALL {
+            match compress_within(codec, &noise, 1 << 20) {
+                Err(Error::CompressedTooLarge { fed, of, .. }) => {
+                    let range = (1 << 20)..(1 << 20) + (512 << 10);
+                    assert!(range.contains(&fed), "{codec} was fed {fed}");
+                    assert_eq!(of, noise.len());
+                }
+                other => panic!("{codec}: {:?}", other.map(|made| made.len())),
+            }
         }
     }
 

@@ -48,6 +48,18 @@ pub enum Error {
         /// The caller's limit, in bytes.
         limit: usize,
     },
+    /// Compression made more than the caller's limit and was stopped there.
+    #[error("{codec} makes more than {limit} bytes out of {fed} of {of} bytes")]
+    CompressedTooLarge {
+        /// The format.
+        codec: Compression,
+        /// The caller's limit, in bytes.
+        limit: usize,
+        /// Bytes that the compressor had taken when it was stopped.
+        fed: usize,
+        /// Bytes that there were.
+        of: usize,
+    },
     /// A compressor failed, which only memory exhaustion can make it do.
     #[error("{codec} compression failed: {reason}")]
     Compress {

@@ -2,7 +2,7 @@
 //! (librdkafka), or the stream of the Java library `snappy-java`: a magic,
 //! two version numbers, then blocks that each have a length before them.
 
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 
 /// What a stream of `snappy-java` starts with.
 const MAGIC: &[u8; 8] = b"\x82SNAPPY\0";
@@ -88,20 +88,38 @@ impl Read for Reader<'_> {
     }
 }
 
-/// Writes a stream as `snappy-java` does.
-pub(super) fn compress(bytes: &[u8]) -> io::Result<Vec<u8>> {
-    let mut out = Vec::with_capacity(STREAM_HEADER_LEN + bytes.len() / 2);
-    out.extend_from_slice(MAGIC);
-    out.extend_from_slice(&1i32.to_be_bytes());
-    out.extend_from_slice(&1i32.to_be_bytes());
-    let mut encoder = snap::raw::Encoder::new();
-    let mut scratch = vec![0; snap::raw::max_compress_len(BLOCK_LEN)];
-    for block in bytes.chunks(BLOCK_LEN) {
-        let made = encoder.compress(block, &mut scratch).map_err(io::Error::other)?;
-        out.extend_from_slice(&(made as i32).to_be_bytes());
-        out.extend_from_slice(&scratch[..made]);
+/// Writes a stream as `snappy-java` does. Each write makes blocks of its own:
+/// all but the last should be of whole blocks.
+pub(super) struct Writer<W> {
+    out: W,
+    encoder: snap::raw::Encoder,
+    scratch: Vec<u8>,
+}
+
+impl<W: Write> Writer<W> {
+    /// Writes the stream's header.
+    pub(super) fn new(mut out: W) -> io::Result<Self> {
+        out.write_all(MAGIC)?;
+        out.write_all(&1i32.to_be_bytes())?;
+        out.write_all(&1i32.to_be_bytes())?;
+        let scratch = vec![0; snap::raw::max_compress_len(BLOCK_LEN)];
+        Ok(Self { out, encoder: snap::raw::Encoder::new(), scratch })
     }
-    Ok(out)
+}
+
+impl<W: Write> Write for Writer<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        for block in bytes.chunks(BLOCK_LEN) {
+            let made = self.encoder.compress(block, &mut self.scratch).map_err(io::Error::other)?;
+            self.out.write_all(&(made as i32).to_be_bytes())?;
+            self.out.write_all(&self.scratch[..made])?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
 }
 
 fn invalid(reason: &'static str) -> io::Error {
@@ -111,6 +129,12 @@ fn invalid(reason: &'static str) -> io::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn compress(bytes: &[u8]) -> io::Result<Vec<u8>> {
+        let mut out = Vec::new();
+        Writer::new(&mut out)?.write_all(bytes)?;
+        Ok(out)
+    }
 
     fn read_all(bytes: &[u8], limit: usize) -> io::Result<Vec<u8>> {
         let mut out = Vec::new();

@@ -10,12 +10,12 @@
 //! transactional batch needs a producer id, and a producer id an epoch; the
 //! LogAppendTime bit is refused whatever the topic's timestamp type.
 
-use crate::model::limits::DECOMPRESSED_BYTES_MAX;
+use crate::model::limits::{DECOMPRESSED_BYTES_MAX, REMADE_BYTES_MAX, REMADE_GZIP_BYTES_MAX};
 use crate::model::{ErrorCode, ProducerEpoch, ProducerId, Timestamp};
 
 use super::codec::{self, Compression, Contexts};
 use super::error::Error;
-use super::header::{self, BatchSummary, BatchView, TimestampType};
+use super::header::{self, BatchSummary, BatchView, HEADER_LEN, TimestampType};
 use super::walk::{Checks, REFUSED_MAX, Refusal, Streamed, WINDOW_LEN, Walked, walk_in_place};
 
 /// Refused records that a [`Rejected`] names one by one.
@@ -136,7 +136,9 @@ impl From<Error> for Rejected {
             Error::UnsupportedMagic { .. } => ErrorCode::CorruptMessage,
             Error::UnknownCompression { .. } => ErrorCode::UnsupportedCompressionType,
             // Clients split a batch on this code, which is the remedy.
-            Error::DecompressedTooLarge { .. } => ErrorCode::MessageTooLarge,
+            Error::DecompressedTooLarge { .. } | Error::CompressedTooLarge { .. } => {
+                ErrorCode::MessageTooLarge
+            }
             Error::Compress { .. } => ErrorCode::UnknownServerError,
             // The checksum was right: this is what the producer meant, so a
             // retriable code would make it try forever.
@@ -199,12 +201,14 @@ impl Validator {
         let checks = checks(&view, rules);
         let limit = rules.decompressed_bytes_max.min(DECOMPRESSED_BYTES_MAX).min(self.budget);
         let (walked, mut rewritten) = if source == target {
-            (self.walk(source, &view, &checks, limit)?, None)
+            let walked = self.walk(source, &view, &checks, limit)?;
+            refuse_records(&walked, &checks)?;
+            (walked, None)
         } else {
-            let (walked, bytes) = self.recompress((source, target), &view, &checks, limit)?;
+            let codecs = (source, target);
+            let (walked, bytes) = self.recompress(codecs, &view, &checks, limit, rules)?;
             (walked, Some(bytes))
         };
-        refuse_records(&walked, &checks)?;
 
         let (max_timestamp, log_append_time) = match rules.timestamp_type {
             TimestampType::CreateTime => (Timestamp(walked.max_timestamp), Timestamp::NONE),
@@ -248,16 +252,51 @@ impl Validator {
         view: &BatchView<'_>,
         checks: &Checks,
         limit: usize,
-    ) -> Result<(Walked, Vec<u8>), Error> {
-        let records = codec::decompress_with(&mut self.contexts, source, view.records(), limit)?;
-        self.budget = self.budget.saturating_sub(records.len());
-        let walked = walk_in_place(&records, checks)?;
-        let bytes = if target == Compression::None {
-            header::with_records(view, target, &records)
-        } else {
-            header::with_records(view, target, &codec::compress(target, &records)?)
+        rules: &ProduceRules,
+    ) -> Result<(Walked, Vec<u8>), Rejected> {
+        let fits = rules.max_message_bytes.min(rules.segment_bytes).saturating_sub(HEADER_LEN);
+        let most = remade_bytes_max(target);
+        let limit = match target {
+            // As long as it is, it will be.
+            Compression::None => limit.min(most).min(fits),
+            _ => limit.min(most),
         };
-        Ok((walked, bytes))
+        let too_large = || {
+            if target == Compression::None && limit == fits {
+                return Some(grows_too_large(target, rules));
+            }
+            (limit == most).then(|| remade_too_large(target, most))
+        };
+        let mut made = Vec::new();
+        let records = if source == Compression::None {
+            self.budget = self.budget.saturating_sub(view.records().len());
+            if view.records().len() > limit
+                && let Some(rejected) = too_large()
+            {
+                return Err(rejected);
+            }
+            view.records()
+        } else {
+            let contexts = &mut self.contexts;
+            let read = codec::decompress_with(contexts, source, view.records(), limit, &mut made);
+            self.budget = self.budget.saturating_sub(made.len());
+            read.map_err(|error| match error {
+                Error::DecompressedTooLarge { .. } => too_large().unwrap_or_else(|| error.into()),
+                error => error.into(),
+            })?;
+            &made
+        };
+        let walked = walk_in_place(records, checks)?;
+        refuse_records(&walked, checks)?;
+        if target == Compression::None {
+            return Ok((walked, header::with_records(view, target, records)));
+        }
+        let packed =
+            codec::compress_within(target, records, fits).map_err(|error| match error {
+                Error::CompressedTooLarge { .. } => grows_too_large(target, rules),
+                error => error.into(),
+            })?;
+        Ok((walked, header::with_records(view, target, &packed)))
     }
 }
 
@@ -306,6 +345,34 @@ fn check_size(size: usize, rules: &ProduceRules) -> Result<(), Rejected> {
         return Err(Rejected::new(ErrorCode::RecordListTooLarge, message));
     }
     Ok(())
+}
+
+/// Most decompressed bytes of a batch that is made anew.
+const fn remade_bytes_max(target: Compression) -> usize {
+    match target {
+        Compression::Gzip => REMADE_GZIP_BYTES_MAX,
+        _ => REMADE_BYTES_MAX,
+    }
+}
+
+/// Making a batch anew was stopped: it will be larger than [`check_size`]
+/// allows.
+fn grows_too_large(target: Compression, rules: &ProduceRules) -> Rejected {
+    let (code, name, limit) = if rules.max_message_bytes <= rules.segment_bytes {
+        (ErrorCode::MessageTooLarge, "max.message.bytes", rules.max_message_bytes)
+    } else {
+        (ErrorCode::RecordListTooLarge, "segment.bytes", rules.segment_bytes)
+    };
+    let message = format!("batch becomes larger than {name}, {limit}, with compression {target}");
+    Rejected::new(code, message)
+}
+
+fn remade_too_large(target: Compression, most: usize) -> Rejected {
+    let message = format!(
+        "batch has more than {most} bytes when decompressed, the most that is made anew with \
+         compression {target}: send smaller batches, or let compression.type be producer"
+    );
+    Rejected::new(ErrorCode::MessageTooLarge, message)
 }
 
 fn check_crc(view: &BatchView<'_>) -> Result<(), Rejected> {

@@ -196,8 +196,11 @@ fn decompression_is_bounded() {
         assert!(validate_produce(&bomb, &rules(9 << 20)).is_ok(), "{codec}");
         let limit = rules(1 << 20);
         assert_rejected(&bomb, &limit, ErrorCode::MessageTooLarge, "limit of 1048576");
-        let recompress =
-            ProduceRules { compression: TargetCompression::Codec(Compression::None), ..limit };
+        let recompress = ProduceRules {
+            compression: TargetCompression::Codec(Compression::None),
+            max_message_bytes: 2 << 20,
+            ..limit
+        };
         assert_rejected(&bomb, &recompress, ErrorCode::MessageTooLarge, "limit of 1048576");
     }
 }
@@ -362,6 +365,62 @@ fn recompression_and_its_new_size() {
         assert_eq!(view.timestamp_type(), TimestampType::LogAppendTime);
         assert_eq!(view.compression(), Ok(*codec));
     }
+}
+
+/// A batch with one value of `len` zeros.
+fn zeros(codec: Compression, len: usize) -> Vec<u8> {
+    let value = vec![0; len];
+    let record = NewRecord { timestamp: Timestamp(NOW), value: Some(&value), ..Default::default() };
+    BatchBuilder::new(codec).record(&record).build().unwrap()
+}
+
+/// Line 36: what will not fit is not decompressed to its end.
+#[test]
+fn making_a_batch_anew_stops_where_it_becomes_too_large() {
+    let spent = |bytes: &[u8], rules: &ProduceRules, says: &str| {
+        let mut validator = Validator::new();
+        validator.begin(1 << 30);
+        let rejected = validator.validate(bytes, rules).expect_err(says);
+        assert!(rejected.message.contains(says), "{rejected}");
+        (rejected.code, (1 << 30) - validator.budget())
+    };
+    let to = |codec| ProduceRules { compression: TargetCompression::Codec(codec), ..rules() };
+    let plain = to(Compression::None);
+    for codec in &Compression::ALL[1..] {
+        let bytes = zeros(*codec, 8 << 20);
+        let fits = plain.max_message_bytes - HEADER_LEN;
+        let (code, opened) = spent(&bytes, &plain, "max.message.bytes, 1048588");
+        assert_eq!(code, ErrorCode::MessageTooLarge);
+        assert!(opened <= fits + 1, "{codec}: {opened} bytes");
+        let small = ProduceRules { segment_bytes: 1 << 20, ..plain };
+        let (code, _) = spent(&bytes, &small, "segment.bytes, 1048576");
+        assert_eq!(code, ErrorCode::RecordListTooLarge);
+    }
+    // Out of a bomb comes something small, but slowly.
+    for (target, most) in [
+        (Compression::Gzip, REMADE_GZIP_BYTES_MAX),
+        (Compression::Lz4, REMADE_BYTES_MAX),
+        (Compression::Snappy, REMADE_BYTES_MAX),
+    ] {
+        let bytes = zeros(Compression::Zstd, most + 1);
+        let (code, opened) = spent(&bytes, &to(target), &format!("more than {most} bytes"));
+        assert_eq!((code, opened), (ErrorCode::MessageTooLarge, most + 1));
+        let tight = ProduceRules { decompressed_bytes_max: 1 << 20, ..to(target) };
+        let (_, opened) = spent(&bytes, &tight, "limit of 1048576");
+        assert_eq!(opened, (1 << 20) + 1);
+    }
+    let large = zeros(Compression::None, REMADE_GZIP_BYTES_MAX);
+    let rules = ProduceRules { max_message_bytes: 64 << 20, ..to(Compression::Gzip) };
+    spent(&large, &rules, "compression.type be producer");
+}
+
+#[test]
+fn a_batch_below_the_limits_is_made_anew() {
+    let to = |codec| ProduceRules { compression: TargetCompression::Codec(codec), ..rules() };
+    let bytes = zeros(Compression::Zstd, 15 << 20);
+    let made = validate_produce(&bytes, &to(Compression::Gzip)).unwrap();
+    assert_eq!(made.summary.compression, Compression::Gzip);
+    assert!(made.summary.size < 100_000);
 }
 
 #[test]

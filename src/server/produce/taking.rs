@@ -34,6 +34,10 @@ const SLICE_BYTES: usize = 16 << 10;
 /// What a partition costs beside its bytes, in bytes.
 const PARTITION_BYTES: usize = 512;
 
+/// A request that had so many bytes decompressed asks at its end as well: its
+/// frame may be short, and the connection's next one like it.
+const LONG_BYTES: usize = 64 << 10;
+
 /// Scratch memory of validation; one per shard.
 pub(in crate::server) struct Producing(RefCell<Validator>);
 
@@ -180,6 +184,7 @@ impl<'a, E: Env> Taking<'a, E> {
     fn take_all(&mut self, mut walk: ProduceWalk<'_>) -> Option<Pause> {
         let mut topic = self.pending.topics.last().map(|(topic, _)| self.current(topic));
         let mut since = 0;
+        let budget_at_start = self.producing.0.borrow().budget();
         while !walk.is_done() {
             if since >= SLICE_BYTES && self.context.owner.env().slice_over() {
                 return Some(self.stop(walk.place(), Pause::Slice, None));
@@ -197,7 +202,11 @@ impl<'a, E: Env> Taking<'a, E> {
             let topic = topic.as_ref().expect("a partition follows its topic");
             let budget = self.producing.0.borrow().budget();
             match self.take(topic, &partition) {
-                Ok(outcome) => self.pending.push(outcome),
+                Ok(outcome) => {
+                    self.pending.push(outcome);
+                    // A small batch may have been much work.
+                    since += budget - self.producing.0.borrow().budget();
+                }
                 Err(NoRoom(None)) => {
                     // It is decompressed again at the next try, and counts once.
                     self.producing.0.borrow_mut().begin(budget);
@@ -205,6 +214,10 @@ impl<'a, E: Env> Taking<'a, E> {
                 }
                 Err(NoRoom(kept)) => return Some(self.stop(walk.place(), Pause::NoMemory, kept)),
             }
+        }
+        let opened = budget_at_start - self.producing.0.borrow().budget();
+        if opened >= LONG_BYTES && self.context.owner.env().slice_over() {
+            return Some(self.stop(walk.place(), Pause::Slice, None));
         }
         None
     }

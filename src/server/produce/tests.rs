@@ -220,3 +220,61 @@ fn a_request_of_many_partitions_takes_turns_with_others() {
         assert!(answers >= 40, "{answers} answers of another connection meanwhile");
     });
 }
+
+/// A batch of some hundred bytes that holds `len` zeros.
+fn bomb(len: usize) -> Vec<u8> {
+    let mut builder = BatchBuilder::new(Compression::Zstd);
+    builder.push(&NewRecord { value: Some(&vec![0; len]), ..NewRecord::default() });
+    builder.build().unwrap()
+}
+
+/// Pauses for which requests with these batches each stop, all sent at once
+/// beside another connection, and that one's answers meanwhile.
+fn beside(config: &TopicConfig, requests: usize, partitions: i32, len: usize) -> (u64, usize) {
+    let sim = Sim::new(12);
+    sim.knobs(|knobs| knobs.slice_over = 1000);
+    sim.run_until(async {
+        let plan = Plan { tail_bytes: 8 << 20, ..plan(config) };
+        let mut rig = Rig::new(sim.env(), plan).await;
+        let (large, small) = (rig.connect(), rig.connect());
+        let mut asked = request(-1, 60_000, &[("b", partitions)]);
+        for partition in &mut asked.topic_data[0].partition_data {
+            partition.records = Some(bomb(len).into());
+        }
+        let ids: Vec<_> = (0..requests).map(|_| rig.send(large, VERSION, &asked)).collect();
+        let mut little = request(-1, 60_000, &[("a", 1)]);
+        little.topic_data[0].partition_data[0].records = Some(bomb(1).into());
+        let mut answers = 0;
+        let mut waits = rig.send(small, VERSION, &little);
+        for (at, id) in ids.into_iter().enumerate() {
+            rig.rounds(|rig| {
+                if !rig.is_silent(small) {
+                    rig.answered::<ProduceRequest>(small, VERSION, waits);
+                    answers += 1;
+                    waits = rig.send(small, VERSION, &little);
+                }
+                !rig.is_silent(large)
+            })
+            .await;
+            let answer = rig.answered::<ProduceRequest>(large, VERSION, id);
+            let told = told(&answer.responses[0].partition_responses);
+            assert!(told.iter().all(|told| *told == (0, at as i64)), "{told:?}");
+        }
+        (rig.context.counters.produce_pauses.get(), answers)
+    })
+}
+
+#[test]
+fn small_frames_with_much_in_them_take_turns_with_others() {
+    for compression in [CompressionType::Producer, CompressionType::Gzip] {
+        let config = TopicConfig { compression, ..TopicConfig::default() };
+        let (pauses, answers) = beside(&config, 12, 1, 256 << 10);
+        assert_eq!(pauses, 12, "each stops once, behind its batch");
+        assert!(answers >= 10, "{answers} answers of another connection meanwhile");
+        let (pauses, answers) = beside(&config, 1, 4, 256 << 10);
+        assert_eq!(pauses, 4, "it stops behind each batch");
+        assert!(answers >= 2, "{answers} answers of another connection meanwhile");
+        let (pauses, _) = beside(&config, 12, 1, 1000);
+        assert_eq!(pauses, 0, "what is little work goes on");
+    }
+}
