@@ -371,8 +371,13 @@ fn each_journal_gets_the_file_that_fits() {
             append(&env, &set, other, &batch(&[(1, 900)], Compression::None)).await;
             let log = found[0].handle;
             let most = async {
-                for i in 0..2_500 {
-                    append(&env, &set, log, &batch(&[(i, 900)], Compression::None)).await;
+                for _ in 0..2_500 {
+                    // Refused in a moment in which the try for the other's file has all space.
+                    while try_append(&set, log, 900).is_err() {
+                        set.flush();
+                        commit(&set);
+                        env.sleep(Duration::from_millis(1)).await;
+                    }
                 }
                 until_durable(&env, &set, log).await;
             };
