@@ -51,13 +51,24 @@ pub(crate) struct LogEntry {
     pub(crate) epochs: Vec<(i32, i64)>,
 }
 
+/// What a journal held when a checkpoint was written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Archive, Serialize, Deserialize)]
+pub(crate) struct Groups {
+    /// The first group that still counts.
+    pub(crate) first: u64,
+    /// One beyond the last group that even a power cut has to leave.
+    pub(crate) synced_end: u64,
+    /// One beyond the last group that the end of the process has to leave.
+    pub(crate) written_end: u64,
+}
+
 /// All of it.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Archive, Serialize, Deserialize)]
 pub(crate) struct Checkpoint {
     /// Greater in a newer one.
     pub(crate) sequence: u64,
-    /// Per class, the first journal group of this shard that still counts.
-    pub(crate) first_groups: [u64; 2],
+    /// Per class, the groups of this shard's journal.
+    pub(crate) groups: [Groups; 2],
     pub(crate) logs: Vec<LogEntry>,
 }
 
@@ -156,7 +167,7 @@ mod tests {
     fn round_trip_and_every_flipped_byte() {
         let checkpoint = Checkpoint {
             sequence: 9,
-            first_groups: [7, 0],
+            groups: [Groups { first: 7, synced_end: 9, written_end: 10 }, Groups::default()],
             logs: vec![LogEntry {
                 log_id: 5,
                 name: "t-0".into(),

@@ -151,15 +151,18 @@ impl<E: Env> Shared<E> {
     /// After a start and after a clean stop also class `os` survives the loss
     /// of power: what its journal holds then is little, and it is synced.
     pub(crate) async fn sync_page_cache_journal(&self) -> Result<()> {
-        let files: Vec<_> = {
+        let os = DurabilityClass::Os.index();
+        let (files, end): (Vec<_>, u64) = {
             let state = self.state.borrow();
-            let journal = &state.journals[DurabilityClass::Os.index()];
-            journal.full.iter().chain(&journal.active).map(|f| f.file.clone()).collect()
+            let journal = &state.journals[os];
+            let files = journal.full.iter().chain(&journal.active).map(|f| f.file.clone());
+            (files.collect(), journal.written_end())
         };
         for file in files {
             let synced = file.sync_data().await;
             synced.map_err(|e| Error::fatal(FatalReason::Sync, file.path(), &e))?;
         }
+        self.state.borrow_mut().journals[os].synced_end = end;
         Ok(())
     }
 

@@ -38,9 +38,9 @@ impl<E: Env> Recovery<E> {
     pub async fn finish(self) -> Result<LogSet<E>> {
         let set = self.set.clone();
         let shared = set.shared.clone();
-        for ((class, shard), first) in &self.first_groups {
+        for ((class, shard), groups) in &self.groups {
             if *shard == shared.config.shard.0 {
-                shared.state.borrow_mut().journals[class.index()].first_group = *first;
+                shared.state.borrow_mut().journals[class.index()].first_group = groups.first;
             }
         }
         let mut finishing = Finishing { recovery: self, continued: false, unstarted: None };
@@ -151,8 +151,14 @@ impl<E: Env> Finishing<E> {
         let mut state = shared.state.borrow_mut();
         for class in DurabilityClass::ALL {
             let chain = self.recovery.chains.get(&(class, shared.config.shard.0));
-            if let Some((number, crc)) = chain.and_then(|c| c.last) {
-                state.journals[class.index()].continue_after(number, crc);
+            let journal = &mut state.journals[class.index()];
+            match chain.and_then(|c| c.last) {
+                Some((number, crc)) => journal.continue_after(number, crc),
+                // Older numbers were used, even if none of their groups is left.
+                None if journal.first_group > 0 => {
+                    journal.continue_after(journal.first_group - 1, 0);
+                }
+                None => {}
             }
         }
     }

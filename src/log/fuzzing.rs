@@ -115,7 +115,7 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
-    use crate::log::checkpoint::LogEntry;
+    use crate::log::checkpoint::{Groups, LogEntry};
     use crate::model::{LeaderEpoch, Offset};
 
     #[test]
@@ -175,7 +175,7 @@ mod tests {
         damaged[BLOCK as usize + GROUP_HEADER] ^= 1;
         let checkpoint = Checkpoint {
             sequence: 9,
-            first_groups: [7, 0],
+            groups: [Groups { first: 7, synced_end: 9, written_end: 10 }, Groups::default()],
             logs: vec![LogEntry {
                 log_id: 1,
                 name: "events-0".into(),
@@ -197,8 +197,8 @@ mod tests {
             ("many-groups", 40, input(&far)),
             ("journal", 3, journal_of(&input(&append))),
             ("damaged-journal", 0, damaged),
-            ("checkpoint", 0, checkpoint.encode()),
-            // Its first byte happens to be a kind of frame.
+            // A byte of each happens to be a kind of frame.
+            ("checkpoint", 1, checkpoint.encode()),
             ("checkpoint-body", 1, body),
         ]
     }

@@ -11,6 +11,7 @@ mod append;
 mod behind;
 mod checkpoint;
 mod close;
+mod complete;
 pub mod config;
 mod damage;
 pub mod epoch_cache;

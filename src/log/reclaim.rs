@@ -441,8 +441,8 @@ impl<E: Env> Shared<E> {
             state.checkpoint_sequence += 1;
             handles.extend(state.logs.iter().map(|(_, log)| (log.handle, log.droppable_by_now())));
             let logs = state.logs.iter().map(|(_, log)| log.entry()).collect();
-            let first_groups = [state.journals[0].first_group, state.journals[1].first_group];
-            Checkpoint { sequence: state.checkpoint_sequence, first_groups, logs }
+            let groups = [state.journals[0].groups(), state.journals[1].groups()];
+            Checkpoint { sequence: state.checkpoint_sequence, groups, logs }
         };
         let dir = self.config.journal_dir();
         checkpoint::store(&self.env, &dir, self.config.shard.0, &checkpoint).await?;

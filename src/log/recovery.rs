@@ -9,7 +9,8 @@ use std::rc::Rc;
 
 use ahash::AHashMap;
 
-use super::checkpoint::{self, LogEntry};
+use super::checkpoint::{self, Groups, LogEntry};
+use super::complete::REMEDY;
 use super::config::{BLOCK, DurabilityClass, KnownLog, LogSetConfig};
 use super::error::{Error, FatalReason, Result};
 use super::files_lru::FilesLru;
@@ -27,10 +28,13 @@ use crate::model::{LogId, Offset};
 pub(crate) struct FoundFile<F> {
     pub(crate) file: F,
     pub(crate) path: PathBuf,
-    header: Option<FileHeader>,
+    pub(crate) header: Option<FileHeader>,
     first_number: Option<u64>,
-    len: u64,
+    pub(crate) len: u64,
 }
+
+/// A journal: its class, and the shard that wrote it.
+pub(crate) type JournalKey = (DurabilityClass, u16);
 
 /// A start in progress: journals are scanned, logs are recovered one by one
 /// (the metadata log first, whose content says which others there are), then
@@ -40,9 +44,11 @@ pub struct Recovery<E: Env> {
     pub(crate) files: Vec<FoundFile<FileOf<E>>>,
     pub(crate) entries: AHashMap<LogId, LogEntry>,
     replays: AHashMap<LogId, Replay>,
-    pub(crate) chains: AHashMap<(DurabilityClass, u16), Chain>,
-    /// First group of each chain that still counts.
-    pub(crate) first_groups: AHashMap<(DurabilityClass, u16), u64>,
+    pub(crate) chains: AHashMap<JournalKey, Chain>,
+    /// Where each chain ended: file and byte.
+    pub(crate) ends: AHashMap<JournalKey, (usize, u64)>,
+    /// What the checkpoints say that each journal held.
+    pub(crate) groups: AHashMap<JournalKey, Groups>,
     pub(crate) old_checkpoints: Vec<String>,
     /// For the planted bug only: who else had a log's name.
     names: AHashMap<String, LogId>,
@@ -73,7 +79,8 @@ impl<E: Env> Recovery<E> {
             entries: AHashMap::new(),
             replays: AHashMap::new(),
             chains: AHashMap::new(),
-            first_groups: AHashMap::new(),
+            ends: AHashMap::new(),
+            groups: AHashMap::new(),
             old_checkpoints: Vec::new(),
             names: AHashMap::new(),
             aliases: AHashMap::new(),
@@ -82,6 +89,7 @@ impl<E: Env> Recovery<E> {
         recovery.take_checkpoints(checkpoints);
         recovery.find_files().await?;
         recovery.replay_all().await?;
+        recovery.check_complete().await?;
         recovery.sync_journals().await?;
         Ok(recovery)
     }
@@ -105,13 +113,21 @@ impl<E: Env> Recovery<E> {
     fn take_checkpoints(&mut self, mut found: Vec<(String, checkpoint::Checkpoint)>) {
         // A log that moved between shards is in both; the newer one counts.
         found.sort_by_key(|(_, c)| c.sequence);
+        let shard_of =
+            |name: &str| name.strip_prefix("checkpoint-").and_then(|s| s.parse::<u16>().ok());
+        let own = Some(self.set.shared.config.shard.0);
+        let own_sequence = found.iter().find(|(name, _)| shard_of(name) == own);
+        let own_sequence = own_sequence.map_or(0, |(_, c)| c.sequence);
         for (name, checkpoint) in found {
-            let shard = name.strip_prefix("checkpoint-").and_then(|s| s.parse::<u16>().ok());
+            let shard = shard_of(&name);
             for class in DurabilityClass::ALL {
-                if let Some(shard) = shard {
-                    let first = checkpoint.first_groups[class.index()];
-                    self.first_groups.insert((class, shard), first);
+                let Some(shard) = shard else { continue };
+                let mut groups = checkpoint.groups[class.index()];
+                if checkpoint.sequence < own_sequence {
+                    // A start has taken these over and may have deleted them.
+                    groups = Groups { first: groups.first, ..Groups::default() };
                 }
+                self.groups.insert((class, shard), groups);
             }
             let mut state = self.set.shared.state.borrow_mut();
             state.checkpoint_sequence = state.checkpoint_sequence.max(checkpoint.sequence);
@@ -121,7 +137,7 @@ impl<E: Env> Recovery<E> {
                 }
                 self.entries.insert(LogId(entry.log_id), entry);
             }
-            if shard != Some(self.set.shared.config.shard.0) {
+            if shard != own {
                 self.old_checkpoints.push(name);
             }
         }
@@ -167,12 +183,12 @@ impl<E: Env> Recovery<E> {
 
     async fn replay_all(&mut self) -> Result<()> {
         let shared = self.shared().clone();
-        let mut broken: AHashMap<(DurabilityClass, u16), u64> = AHashMap::new();
+        let mut broken: AHashMap<JournalKey, u64> = AHashMap::new();
         for index in 0..self.files.len() {
             let Some(header) = self.files[index].header else { continue };
             let key = (header.class, header.shard);
             let chain = *self.chains.entry(key).or_default();
-            let first_group = self.first_groups.get(&key).copied().unwrap_or(0);
+            let first_group = self.groups.get(&key).map_or(0, |g| g.first);
             let first = self.files[index].first_number;
             if first.is_some_and(|n| n < first_group) {
                 // Older than a finished recovery or reclaim: its name survived
@@ -209,6 +225,7 @@ impl<E: Env> Recovery<E> {
             }
             if after != chain {
                 broken.remove(&key);
+                self.ends.insert(key, (index, pos as u64));
             }
             self.chains.insert(key, after);
             for (frame, at, name) in frames {
@@ -225,7 +242,11 @@ impl<E: Env> Recovery<E> {
             }
         }
         for ((class, shard), far) in broken {
-            let detail = format!("{}-{shard}: group {far} is valid beyond a bad one", class.name());
+            let suspects = self.suspects((class, shard));
+            let name = class.name();
+            let detail = format!(
+                "{suspects}: group {far} of journal {name}-{shard} is valid beyond a bad one: {REMEDY}"
+            );
             // Without power a page-cache journal may keep any of its pages.
             if class == DurabilityClass::Os {
                 tracing::warn!(detail, "journal of class os has a hole; what follows it is lost");
@@ -329,7 +350,7 @@ impl super::state::Log {
 }
 
 /// Loads a journal file's bytes up to `target`.
-async fn load<E: Env>(
+pub(crate) async fn load<E: Env>(
     shared: &Rc<Shared<E>>,
     found: &FoundFile<FileOf<E>>,
     bytes: &mut Vec<u8>,

@@ -92,6 +92,15 @@ pub(crate) fn is_journal(name: &str) -> bool {
     name.ends_with(".journal")
 }
 
+/// The class and shard that a journal file's name tells: all that is known of
+/// one whose header is gone.
+pub(crate) fn owner_of(name: &str) -> Option<(DurabilityClass, u16)> {
+    let mut parts = name.split('-');
+    let class = parts.next()?;
+    let class = DurabilityClass::ALL.into_iter().find(|c| c.name() == class)?;
+    Some((class, parts.next()?.parse().ok()?))
+}
+
 fn name(class: DurabilityClass, shard: u16, slot: u64) -> String {
     format!("{}-{shard}-{slot}.journal", class.name())
 }

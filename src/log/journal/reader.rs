@@ -79,6 +79,21 @@ pub(crate) fn beyond_flight(bytes: &[u8], file: FileIdentity, pos: usize, bad: u
     })
 }
 
+/// Numbers of the first and the last valid group of a file that has no header,
+/// among those from `from` on. Whatever an earlier life has left is older.
+pub(crate) fn without_header(bytes: &[u8], from: u64) -> Option<(u64, u64)> {
+    let mut found: Option<(u64, u64)> = None;
+    for at in (GROUP_ALIGN..bytes.len()).step_by(GROUP_ALIGN) {
+        let Some((header, _)) = GroupHeader::decode(&bytes[at..]) else { continue };
+        let number = header.number;
+        if number >= from && group::parse(&header, &bytes[at..]).is_ok() {
+            let (first, last) = found.unwrap_or((number, number));
+            found = Some((first.min(number), last.max(number)));
+        }
+    }
+    found
+}
+
 /// Where the bytes of a piece are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Source {

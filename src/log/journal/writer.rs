@@ -8,6 +8,7 @@ use super::files::JournalFile;
 use super::frame::{FrameHeader, frame_len};
 use super::group::{GROUP_ALIGN, GROUP_HEADER, GroupBuilder, Sealed};
 use crate::io::{ChunkSlice, Pool};
+use crate::log::checkpoint::Groups;
 use crate::log::config::{BLOCK, DurabilityClass, GROUP_BYTES, JournalConfig};
 use crate::log::set::LogHandle;
 use crate::model::Offset;
@@ -85,6 +86,8 @@ pub(crate) struct Journal<F> {
     previous_crc: u32,
     /// First group that a checkpoint written now would need.
     pub(crate) first_group: u64,
+    /// One beyond the last group of class `os` that was synced.
+    pub(crate) synced_end: u64,
     /// Serial of the last frame queued and of the last one durable.
     pub(crate) queued_serial: u64,
     pub(crate) durable_serial: u64,
@@ -118,6 +121,7 @@ impl<F: Clone> Journal<F> {
             next_number: 1,
             previous_crc: 0,
             first_group: 0,
+            synced_end: 0,
             queued_serial: 0,
             durable_serial: 0,
             groups: 0,
@@ -136,6 +140,21 @@ impl<F: Clone> Journal<F> {
     pub(crate) fn continue_after(&mut self, number: u64, crc: u32) {
         self.next_number = number + 1;
         self.previous_crc = crc;
+    }
+
+    /// One beyond the last group that was written, and all before it.
+    pub(crate) fn written_end(&self) -> u64 {
+        self.in_flight.front().map_or(self.next_number, |f| f.number)
+    }
+
+    /// What a checkpoint written now says about this journal.
+    pub(crate) fn groups(&self) -> Groups {
+        let written_end = self.written_end();
+        let synced_end = match self.class {
+            DurabilityClass::Disk => written_end,
+            DurabilityClass::Os => self.synced_end,
+        };
+        Groups { first: self.first_group, synced_end, written_end }
     }
 
     /// Everything written before this process started is in the checkpoint.

@@ -12,6 +12,7 @@ use crate::record::{BatchBuilder, BatchView, Compression, NewRecord};
 
 mod bounds;
 mod damage;
+mod lost_journals;
 mod retention;
 mod shares;
 mod snapshots;
