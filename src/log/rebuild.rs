@@ -15,7 +15,7 @@ use super::journal::reader::Replay;
 use super::recovery::Recovery;
 use super::rescan::Scan;
 use super::retention::DROPPED;
-use super::rewrite::{Rewriter, check_extents};
+use super::rewrite::{Rewriter, check_extents, check_floor};
 use super::segment::names::{self, Kind};
 use super::set::Recovered;
 use super::state::{ClosedSegment, Log, Shared};
@@ -77,6 +77,7 @@ pub(crate) async fn rebuild<E: Env>(
 /// Gets what frames vouch for into the segments.
 async fn rewrite<E: Env>(recovery: &Recovery<E>, dir: &Path, replay: &mut Replay) -> Result<()> {
     check_extents(recovery, dir, replay).await?;
+    check_floor(&recovery.set.shared, dir, replay).await?;
     let mut rewriter = Rewriter::new(&recovery.set.shared, dir, replay.floor);
     for piece in &replay.pieces {
         rewriter.piece(recovery, piece).await?;

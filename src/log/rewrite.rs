@@ -5,6 +5,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use super::checkpoint::Floor;
+use super::complete::REMEDY;
 use super::config::BLOCK;
 use super::error::{Error, FatalReason, Result};
 use super::journal::reader::{Piece, Replay, Source};
@@ -15,6 +16,34 @@ use super::segment_io::{READ_BYTES, read_aligned};
 use super::state::{FileOf, Shared};
 use crate::io::{ChunkMut, Env, File as _, FileSystem as _, OpenMode};
 use crate::model::Offset;
+
+/// Bytes below the floor are in the segment only. Writing the rest behind a hole
+/// would hide that they are gone from a walk that begins beyond it.
+pub(crate) async fn check_floor<E: Env>(
+    shared: &Rc<Shared<E>>,
+    dir: &Path,
+    replay: &Replay,
+) -> Result<()> {
+    let floor = replay.floor;
+    let needed = match replay.segment.0 == floor.segment {
+        // In class `os` the rest of the batch that the floor is in may be gone,
+        // and an earlier start may have cut the file there.
+        true => floor.pos.min(replay.end.pos),
+        false => floor.pos,
+    };
+    let path = names::path(dir, Offset(floor.segment), Kind::Log);
+    let len = match shared.env.fs().len(&path).await {
+        Ok(len) => len,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => 0,
+        Err(e) => return Err(Error::io(&path, e)),
+    };
+    if len >= needed {
+        return Ok(());
+    }
+    let path = path.display();
+    let detail = format!("{path}: {len} bytes, although {needed} were synced: {REMEDY}");
+    Err(Error::Fatal { reason: FatalReason::LostBelowFloor, detail })
+}
 
 /// Cuts the replay at the first extent whose bytes never arrived.
 pub(crate) async fn check_extents<E: Env>(

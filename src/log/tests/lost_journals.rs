@@ -173,3 +173,39 @@ fn a_power_cut_of_class_os_is_no_damage() {
     }
     assert!(lost > 0, "no cut lost anything");
 }
+
+/// A segment that ends below its floor, or is gone, has lost what no journal
+/// has, wherever the walk over its batches begins.
+#[test]
+fn a_segment_that_ends_below_its_floor_ends_the_start() {
+    const SEGMENT: &str = "/data/events-3/00000000000000000000.log";
+    for class in DurabilityClass::ALL {
+        for left in [None, Some(0), Some(4096), Some(20_479), Some(20_480)] {
+            let sim = written(5, class, 22, true);
+            let env = sim.env();
+            sim.run_until(async {
+                let path = Path::new(SEGMENT);
+                let len = env.fs().len(path).await.unwrap();
+                assert!((20_481..24_576).contains(&len), "{len}");
+                match left {
+                    None => env.fs().remove_file(path).await.unwrap(),
+                    Some(left) => {
+                        let file = env.fs().open(path, OpenMode::BUFFERED).await.unwrap();
+                        crate::io::File::set_len(&file, left).await.unwrap();
+                    }
+                }
+            });
+            if left == Some(20_480) {
+                // The last block is in the journal.
+                assert_eq!(restarted(&sim, class).unwrap(), Offset(22));
+                continue;
+            }
+            let error = restarted(&sim, class).expect_err("bytes are gone");
+            assert_eq!(error.fatal_reason(), Some(FatalReason::LostBelowFloor), "{error}");
+            let text = error.to_string();
+            let lengths = format!("{} bytes", left.unwrap_or(0));
+            assert!(text.contains(SEGMENT) && text.contains("20480"), "{text}");
+            assert!(text.contains(&lengths), "{text}");
+        }
+    }
+}
